@@ -26,6 +26,7 @@ use crate::{
     connect::{self, ConnectError},
     fail,
     home::Home,
+    isolate::isolate,
     start,
 };
 
@@ -162,21 +163,6 @@ pub(crate) fn sync_pages(sync_command: &mut Command) -> Result<(), Fault> {
     }
     let answer = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     Err(Fault::new(FaultCode::Internal, format!("the pages were not stored: {answer}")))
-}
-
-/// Separates a command from the user's own brain and accounts: removes the variables that configure
-/// them, and lets the daemon listen at a free local port only.
-fn isolate(command: &mut Command) {
-    for (name, _) in env::vars_os() {
-        if name.as_bytes().starts_with(b"BRAIN_") {
-            // The caller sets the home.
-            if name != "BRAIN_HOME" {
-                command.env_remove(&name);
-            }
-        }
-    }
-    command.env_remove("CREDENTIALS_DIRECTORY");
-    command.env("BRAIN_HTTP_LOCAL", "127.0.0.1:0").env("BRAIN_HTTP_PUBLIC", "off");
 }
 
 /// Returns the directory of temporary homes: that of the system, or `/tmp` if its path is too long

@@ -21,6 +21,7 @@ use crate::{
     daemon_program::{self, NAME},
     fail,
     home::Home,
+    isolate::isolate,
     output,
 };
 
@@ -154,6 +155,26 @@ pub(crate) fn start_temporary(
     command.arg("--temporary").stdin(Stdio::piped());
     prepare(&mut command);
     StartingDaemon::start(command, home).map(|daemon| daemon.child)
+}
+
+/// Starts a daemon with a home and settings of its own. Does not wait for it; the caller ends it.
+///
+/// # Errors
+/// `unreachable` if the program is missing or cannot be started; the fault of [`Home::prepare`].
+pub(crate) fn start_isolated(home: &Home) -> Result<Child, Fault> {
+    let program = daemon_program::find()?;
+    home.prepare()?;
+    let mut command = daemon_command(&program, home);
+    isolate(&mut command);
+    StartingDaemon::start(command, home).map(|daemon| daemon.child)
+}
+
+/// Adds the last error in the daemon's log, if there is one, to a fault.
+pub(crate) fn with_reason_of_log(home: &Home, fault: Fault) -> Fault {
+    match reason_and_hint(&log_tail(&home.log(), 0)) {
+        (reason, _) if reason.is_empty() => fault,
+        (reason, _) => Fault { message: format!("{}: {reason}", fault.message), ..fault },
+    }
 }
 
 /// Returns whether the daemon of a temporary home answers.

@@ -1,5 +1,5 @@
-//! Wire types of the past: a page's life, who wrote its lines, a state of all pages, and what
-//! changed in a period.
+//! Wire types of the past: a page's life, who wrote its lines, what is taken back, a state of all
+//! pages, and what changed in a period.
 
 use serde::{Deserialize, Serialize};
 
@@ -100,6 +100,115 @@ pub struct WhyReply {
     pub lines: Vec<LineOrigin>,
     /// Pages that were made from it.
     pub made: Vec<PageRef>,
+}
+
+/// `brain undo`: takes back the caller's last write, or all writes of a client or a run.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Undo {
+    /// The caller's last write that changed this page, instead of the last of all.
+    pub page: Option<PageRef>,
+    /// All writes of this client, by its name or id.
+    pub client: Option<String>,
+    /// Only writes of the client since then: a day or an instant.
+    pub since: Option<String>,
+    /// All writes of this import, sync or enrichment.
+    pub run: Option<String>,
+    /// Also what was made from it.
+    pub derived: bool,
+    /// Whether to write nothing, and to report what would become of each page.
+    pub dry_run: bool,
+}
+
+impl Undo {
+    /// Returns whether it takes back one write of the caller's own.
+    #[must_use]
+    pub fn is_of_caller(&self) -> bool {
+        self.client.is_none() && self.run.is_none()
+    }
+}
+
+/// `brain redo`: writes again what the caller's last undo took back.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Redo {
+    /// Whether to write nothing, and to report what would become of each page.
+    pub dry_run: bool,
+}
+
+words! {
+    /// What an undo makes of a page.
+    UndoEffect {
+        /// The page is as it was before, or deleted if it was not there.
+        TakenBack = "taken_back",
+        /// Later edits by others stay.
+        KeptInPart = "kept_in_part",
+        /// The page stays and is marked: some of what it was made from is taken back.
+        ToBeMadeAgain = "to_be_made_again",
+        /// There is nothing to take back.
+        Untouched = "untouched",
+    }
+}
+
+/// A page in a plan or a report of an undo.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UndonePage {
+    /// The page, as it is named afterwards.
+    pub page: PageRef,
+    /// What becomes of it.
+    pub effect: UndoEffect,
+    /// What was first done to it of what is taken back. `None` if it was made from a page of which
+    /// something is taken back.
+    pub event: Option<LifeEvent>,
+    /// The last change that is taken back. For a page that was made from others, the change that
+    /// made it.
+    pub by: Doer,
+    /// Whether the page is deleted afterwards.
+    pub deleted: bool,
+    /// Number of lines that stay from later edits by others.
+    pub kept_lines: u64,
+    /// Who wrote them.
+    pub kept_by: Vec<String>,
+    /// What cannot be taken back, and why: for example lines that others changed since.
+    pub conflicts: Vec<String>,
+    /// Why nothing is done, or from what it is to be made again.
+    pub reason: Option<String>,
+}
+
+/// A newer write that stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewerWrite {
+    /// The page.
+    pub page: PageRef,
+    /// What happened to it.
+    pub event: LifeEvent,
+    /// Who did it, and when.
+    pub by: Doer,
+}
+
+/// What an undo or a redo did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UndoReply {
+    /// Whether it is a redo.
+    pub redo: bool,
+    /// Whether it was a dry run.
+    pub dry_run: bool,
+    /// The run of the changes that it made, for example `undo-7`; `None` if nothing was written.
+    pub run: Option<String>,
+    /// The pages, in the order of the effects; at most 10,000.
+    pub pages: Vec<UndonePage>,
+    /// The number of pages that are as they were before, or deleted.
+    pub taken_back: u64,
+    /// The number of pages of which something stays.
+    pub kept_in_part: u64,
+    /// The number of pages that are to be made again.
+    pub to_be_made_again: u64,
+    /// The number of pages with nothing to take back.
+    pub untouched: u64,
+    /// Newer writes by others, newest first; at most 20. Only for the caller's own last write.
+    pub newer: Vec<NewerWrite>,
+    /// The number of all newer writes by others.
+    pub newer_total: u64,
+    /// Files that could not be written, and what an undo does not reach.
+    pub warnings: Vec<String>,
 }
 
 /// A request that only reads, answered from what brain had recorded at an earlier time.

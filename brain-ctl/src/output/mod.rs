@@ -1,8 +1,8 @@
 //! Prints results and faults, and returns the exit status.
 //!
 //! Standard output carries results, and faults as JSON; standard error carries everything else. A
-//! command returns an [`Outcome`] for [`finish`]. Only `ask`, `collector collect`, `demo`, `logs`,
-//! `mcp` and `setup` write to standard output while they run.
+//! command returns an [`Outcome`] for [`finish`]. Only `ask`, `collector collect`, `demo`, `doctor`,
+//! `logs`, `mcp` and `setup` write to standard output while they run.
 
 mod format;
 mod json;

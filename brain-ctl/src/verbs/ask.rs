@@ -2,11 +2,11 @@
 
 use std::io;
 
-use brain_protocol::{AskReply, Citation, Exit, Fault, Hint, Hits, SourceId, usd};
+use brain_protocol::{AskReply, Citation, Exit, Fault, Hint, Hits, Slug, SourceId, usd};
 use clap::Args;
 use serde::{Serialize, Serializer};
 
-use super::search::FoundPages;
+use super::{ask_saved, search::FoundPages};
 use crate::{
     command::{Group, Verb},
     context::Context,
@@ -21,7 +21,11 @@ use crate::{
 #[derive(Debug, Args)]
 pub(crate) struct AskCommand {
     /// The question
-    #[arg(value_name = "QUESTION", required = true, allow_negative_numbers = true)]
+    #[arg(
+        value_name = "QUESTION",
+        required_unless_present = "stale",
+        allow_negative_numbers = true
+    )]
     question: Vec<String>,
 
     /// Number of pages to read, 1 to 50
@@ -48,6 +52,14 @@ pub(crate) struct AskCommand {
     /// Print what the answer can cost at most, without asking the model
     #[arg(long)]
     estimate: bool,
+
+    /// Save the answer as a page, with the texts that it cites
+    #[arg(long, conflicts_with = "estimate")]
+    save: bool,
+
+    /// List the saved answers whose cited texts changed, with what changed
+    #[arg(long, exclusive = true)]
+    stale: bool,
 }
 
 impl Verb for AskCommand {
@@ -57,11 +69,16 @@ impl Verb for AskCommand {
     const EXAMPLES: &'static str = "Examples:
   brain ask \"what did we decide about the launch?\"
   brain ask \"who knows rust at acme?\" --limit 12 --max-cost 0.05 --json
+  brain ask \"which port does the server use?\" --save
+  brain ask --stale
 
 Without a language model, it prints the matching passages.
 The service of the model gets the question and passages: see docs/ask.md.";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        if self.stale {
+            return ask_saved::stale(context);
+        }
         let request = brain_protocol::Ask {
             question: self.question.join(" "),
             limit: self.limit,
@@ -72,7 +89,7 @@ The service of the model gets the question and passages: see docs/ask.md.";
         };
         if self.estimate {
             let reply = context.call(request)?;
-            return context.show(&AskOutput { reply, has_streamed: false });
+            return context.show(&AskOutput { reply, has_streamed: false, saved: None });
         }
         // A terminal shows the answer while it arrives. Files, pipes and `--json` get it whole.
         let max_width = stdout_width().filter(|_| !context.json && !context.quiet);
@@ -83,7 +100,12 @@ The service of the model gets the question and passages: see docs/ask.md.";
             }
         });
         let has_streamed = wrapper.end();
-        context.show(&AskOutput { reply: reply?, has_streamed })
+        let reply = reply?;
+        let saved = match self.save {
+            true => Some(ask_saved::save(context, &reply)?.slug),
+            false => None,
+        };
+        context.show(&AskOutput { reply, has_streamed, saved })
     }
 }
 
@@ -191,6 +213,8 @@ struct AskOutput {
     reply: AskReply,
     /// Whether the text of the answer is already on the terminal.
     has_streamed: bool,
+    /// The page of the saved answer.
+    saved: Option<Slug>,
 }
 
 /// The JSON form of an answer.
@@ -206,6 +230,8 @@ struct AnswerJson<'a> {
     model: &'a Option<String>,
     cost: Cost,
     degraded: &'a Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    saved_slug: &'a Option<Slug>,
 }
 
 impl Serialize for AskOutput {
@@ -233,6 +259,7 @@ impl Serialize for AskOutput {
             model,
             cost: (*cost).into(),
             degraded,
+            saved_slug: &self.saved,
         }
         .serialize(serializer)
     }
@@ -291,7 +318,8 @@ impl Show for AskOutput {
             let tokens = reply.cost.tokens_in.saturating_add(reply.cost.tokens_out);
             format!("{name}: {tokens} tokens, {} USD", usd(reply.cost.actual))
         });
-        hint.chain(degraded).chain(estimate).chain(cost).collect()
+        let saved = self.saved.iter().map(|slug| format!("saved as {slug}"));
+        hint.chain(degraded).chain(estimate).chain(cost).chain(saved).collect()
     }
 
     fn exit(&self) -> Exit {
@@ -331,7 +359,7 @@ fn show_citation(citation: &Citation, t: &mut Text) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brain_protocol::{Slug, Spending};
+    use brain_protocol::Spending;
 
     fn reply() -> AskReply {
         let citation = Citation {
@@ -367,7 +395,7 @@ mod tests {
 
     #[test]
     fn an_answer_fits_60_columns_and_names_its_pages_below() {
-        let output = AskOutput { reply: reply(), has_streamed: false };
+        let output = AskOutput { reply: reply(), has_streamed: false, saved: None };
         let mut t = Text::plain(Some(60));
         output.text(&mut t);
         let lines: Vec<&str> = t.as_str().lines().collect();
@@ -383,7 +411,7 @@ mod tests {
         assert_eq!(output.notes(), ["m: 12 tokens, 0.0012 USD"]);
         // A streamed answer is not printed again.
         let mut t = Text::plain(Some(60));
-        AskOutput { reply: reply(), has_streamed: true }.text(&mut t);
+        AskOutput { reply: reply(), has_streamed: true, saved: None }.text(&mut t);
         assert!(t.as_str().starts_with("\nNot known: "), "{}", t.as_str());
     }
 
@@ -417,7 +445,7 @@ mod tests {
     fn a_partial_answer_is_a_failure() {
         let reply =
             AskReply { partial: true, hint: Some("the answer broke off".into()), ..reply() };
-        let output = AskOutput { reply, has_streamed: false };
+        let output = AskOutput { reply, has_streamed: false, saved: None };
         assert_eq!(
             (output.exit(), output.failures()),
             (Exit::Failed, vec!["the answer broke off".to_owned()])

@@ -1,12 +1,16 @@
 //! `brain doctor`: checks the installation.
 
+use std::path::PathBuf;
+
 use brain_protocol::{Check, CheckStatus, DoctorReply, DoctorStatus, Exit, Fault};
 use clap::Args;
 
 use crate::{
     command::{Group, Verb},
     context::Context,
+    fail,
     output::{Outcome, Show, Text, clean, width},
+    torture,
 };
 
 /// Arguments of `doctor`.
@@ -15,6 +19,27 @@ pub(crate) struct DoctorCommand {
     /// Repair problems that can be repaired safely
     #[arg(long)]
     fix: bool,
+
+    /// Test whether this disk keeps acknowledged writes: a daemon is killed again and again
+    #[arg(long, conflicts_with = "fix")]
+    torture: bool,
+
+    /// Test the disk of this directory [default: the disk of the brain's home]
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+
+    /// Test for so many seconds, 1 to 3600
+    #[arg(long, value_name = "SECONDS", requires = "torture", default_value_t = 60)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=3600))]
+    seconds: u64,
+
+    /// Print each promise, to keep the lines elsewhere and cut the power
+    #[arg(long, requires = "torture")]
+    promises: bool,
+
+    /// Compare the lines of --promises with the disk, after the restart
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["fix", "torture"])]
+    verify: Option<PathBuf>,
 }
 
 impl Verb for DoctorCommand {
@@ -23,9 +48,28 @@ impl Verb for DoctorCommand {
     const ABOUT: &'static str = "Check the installation";
     const EXAMPLES: &'static str = "Examples:
   brain doctor
-  brain doctor --fix --json";
+  brain doctor --fix --json
+  brain doctor --torture
+  ssh laptop brain doctor --torture --promises > promises.txt
+  brain doctor --verify promises.txt
+
+--torture uses a directory and a daemon of its own beside the brain's home, and removes them. It
+tests the death of the process and the kernel's cache. Only a power cut tests the drive's own
+cache: --promises, then --verify.";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        let dir = self.dir.as_deref();
+        match self.verify {
+            Some(list) => return torture::verify(context, &list, dir),
+            None if self.torture && self.promises => {
+                return torture::list_promises(context, dir, self.seconds);
+            }
+            None if self.torture => return torture::torture(context, dir, self.seconds),
+            None if dir.is_some() => {
+                return Err(fail::usage("--dir needs --torture or --verify"));
+            }
+            None => {}
+        }
         match context.call(brain_protocol::Doctor { fix: self.fix }) {
             Ok(report) => context.show(&report),
             Err(fault) if fault.code.exit() == Exit::Unreachable => {

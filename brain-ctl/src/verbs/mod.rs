@@ -3,6 +3,7 @@
 mod access;
 mod append;
 mod ask;
+mod ask_saved;
 mod attach;
 mod audit;
 mod backup;
@@ -27,9 +28,11 @@ mod history;
 mod ideas;
 mod import;
 mod jobs;
+mod left;
 mod link;
 mod list;
 mod logs;
+mod lsp;
 mod machines;
 mod mcp;
 mod model;
@@ -38,7 +41,9 @@ mod purge;
 mod put;
 mod rename;
 mod restart;
+mod review;
 mod search;
+mod seen;
 mod serve;
 mod service;
 mod setup;
@@ -53,6 +58,8 @@ mod timeline;
 mod token;
 mod trust;
 mod tunnel;
+mod undo;
+mod why;
 mod write_reply;
 
 use brain_protocol::{Fault, PageRef, Slug, SourceId};
@@ -74,8 +81,11 @@ pub(crate) static ALL: &[Row] = &[
     Row::of::<delete::RestoreCommand>(),
     Row::of::<purge::PurgeCommand>(),
     Row::of::<history::RevertCommand>(),
+    Row::of::<undo::UndoCommand>(),
+    Row::of::<undo::RedoCommand>(),
     Row::of::<trust::TrustCommand>(),
     Row::of::<conflicts::KeepCommand>(),
+    Row::of::<review::SettleCommand>(),
     Row::of::<import::ImportCommand>(),
     Row::of::<sync::SyncCommand>(),
     Row::of::<get::GetCommand>(),
@@ -86,8 +96,11 @@ pub(crate) static ALL: &[Row] = &[
     Row::of::<ideas::LsdCommand>(),
     Row::of::<list::ListCommand>(),
     Row::of::<history::HistoryCommand>(),
+    Row::of::<why::WhyCommand>(),
     Row::of::<diff::DiffCommand>(),
     Row::of::<conflicts::ConflictsCommand>(),
+    Row::of::<review::ContradictionsCommand>(),
+    Row::of::<review::RecallCommand>(),
     Row::of::<everyday::RandomCommand>(),
     Row::of::<everyday::TodosCommand>(),
     Row::of::<timeline::TimelineCommand>(),
@@ -107,6 +120,8 @@ pub(crate) static ALL: &[Row] = &[
     Row::of::<tunnel::TunnelCommand>(),
     Row::of::<machines::MachinesCommand>(),
     Row::of::<audit::AuditCommand>(),
+    Row::of::<seen::SeenCommand>(),
+    Row::of::<left::LeftCommand>(),
     Row::of::<setup::SetupCommand>(),
     Row::of::<demo::DemoCommand>(),
     Row::of::<status::StatusCommand>(),
@@ -115,6 +130,7 @@ pub(crate) static ALL: &[Row] = &[
     Row::of::<logs::LogsCommand>(),
     Row::of::<serve::ServeCommand>(),
     Row::of::<mcp::McpCommand>(),
+    Row::of::<lsp::LspCommand>(),
     Row::of::<skill::SkillCommand>(),
     Row::of::<service::ServiceCommand>(),
     Row::of::<doctor::DoctorCommand>(),

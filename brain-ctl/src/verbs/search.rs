@@ -298,6 +298,9 @@ mod tests {
             path: None,
             also_in: Vec::new(),
             copy_of: None,
+            span: None,
+            page: brain_protocol::PageVersion::default(),
+            copies: Vec::new(),
         };
         let hits = Hits {
             query: "engine".into(),

@@ -30,7 +30,7 @@ use history::HistoryPruning;
 use ingest::{DocumentQueue, IngestQueue};
 use kept_copy::KeptCopyWorker;
 use machines::{MachineWorker, RemoteFiles};
-use maintenance::{AuditUpkeep, Maintenance, WritableCheck};
+use maintenance::{AuditUpkeep, LedgerUpkeep, Maintenance, WritableCheck};
 use presence::PresenceWatch;
 pub use runner::Runner;
 use schedule::Schedule;
@@ -49,6 +49,7 @@ pub fn start(brain: &Arc<Brain>, runner: &Runner) {
 
     runner.start("maintenance", true, brain_worker(brain, Maintenance::new));
     runner.start("audit", true, brain_worker(brain, AuditUpkeep::new));
+    runner.start("ledgers", true, brain_worker(brain, LedgerUpkeep::new));
     runner.start("writable-check", true, brain_worker(brain, WritableCheck));
     runner.start("ingest", true, brain_worker(brain, IngestQueue::new));
     let has_documents = config.ingest.documents;

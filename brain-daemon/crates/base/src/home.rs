@@ -84,6 +84,12 @@ impl Home {
         self.root.join("costs.jsonl")
     }
 
+    /// Returns the path of the newest lines of the log of outgoing requests.
+    #[must_use]
+    pub fn left(&self) -> PathBuf {
+        self.root.join("left.jsonl")
+    }
+
     /// Returns the directory of the default source.
     #[must_use]
     pub fn pages(&self) -> PathBuf {

@@ -39,7 +39,7 @@ pub use sections::models::{
     EmbeddingConfig, EmbeddingProvider, LlmConfig, LlmProvider, RerankProvider, SearchConfig,
 };
 pub use sections::tunnel::{TunnelConfig, TunnelProvider, VoiceConfig};
-pub use values::{Dollars, HomePath, HttpUrl, Processor, Rate, parse_handle};
+pub use values::{Dollars, HomePath, HttpUrl, Processor, Rate, Retention, parse_handle};
 
 /// The configuration in force.
 #[derive(Debug, Clone)]

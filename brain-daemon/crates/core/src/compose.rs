@@ -8,6 +8,7 @@ use brain_access::Access;
 use brain_assist::ask::AskService;
 use brain_assist::ideas::{IdeaEnvironment, IdeaService};
 use brain_base::home::Home;
+use brain_base::random;
 use brain_collector::{CollectorEnvironment, CollectorService};
 use brain_config::{ClientDocuments, Config, HomePath};
 use brain_connect::ConnectService;
@@ -15,6 +16,7 @@ use brain_converter::Converters;
 use brain_costs::Ledger;
 use brain_graph::GraphService;
 use brain_ingest::{DocumentSettings, IngestService, Queue};
+use brain_ledger::{LeftService, SeenService};
 use brain_llm::LanguageModels;
 use brain_machines::{LeaseTable, MachineEnvironment, MachineService};
 use brain_pages::files::FileService;
@@ -23,9 +25,10 @@ use brain_pages::pages::PageService;
 use brain_pages::pages::dedup::Dedup;
 use brain_pages::sources::SourceService;
 use brain_past::PastService;
-use brain_protocol::Fault;
+use brain_protocol::{Fault, VERSION};
 use brain_retrieval::embedding::{EmbeddingEnvironment, EmbeddingService, EmbeddingState};
 use brain_retrieval::search::SearchService;
+use brain_review::{RecallService, ReviewService};
 use brain_service::health::Health;
 use brain_service::{AuditLog, ChangeFeed, TextBudget};
 use brain_store::{Reader, Store};
@@ -107,6 +110,7 @@ impl SharedParts {
         let backup = self.backup();
         let purge = self.purge(pages.clone(), embedding.clone(), backup.clone());
         let process = self.process();
+        let (left, seen) = self.ledgers(&pages)?;
         let Environment { clock, net, random, stop, .. } = self.env.clone();
         let store = self.store.clone();
         Ok(Brain {
@@ -114,10 +118,14 @@ impl SharedParts {
             connect: ConnectService::new(access.clone(), net, clock.clone(), random),
             ask: AskService::new(store.clone(), search.clone(), models.clone(), stop.clone()),
             past: Arc::new(self.past(pages.clone())),
+            review: ReviewService::new(store.clone(), pages.clone(), clock.clone(), stop.clone()),
+            recall: self.recall(search.clone()),
             graph: GraphService::new(store.clone(), clock, pages.clone(), stop),
             ideas: self.ideas(pages.clone(), search.clone(), embedding.clone(), models.clone()),
             voice: self.voice(pages.clone(), search.clone(), number),
             uploads: self.uploads(),
+            left,
+            seen,
             taken_in: OnceLock::new(),
             process,
             access,
@@ -141,6 +149,16 @@ impl SharedParts {
             files: self.files,
             text: self.text,
         })
+    }
+
+    fn ledgers(&self, pages: &Arc<PageService>) -> Result<(LeftService, SeenService), Fault> {
+        let Environment { config, clock, random, outgoing, .. } = self.env.clone();
+        let (store, pages) = (self.store.clone(), pages.clone());
+        let number = random::number(&*random)?;
+        let retention = config.history.left;
+        let left =
+            LeftService::new(store.clone(), clock.clone(), pages.clone(), outgoing, retention);
+        Ok((left, SeenService::new(store, clock, pages, config.history.seen, number)))
     }
 
     fn uploads(&self) -> Uploads {
@@ -184,6 +202,15 @@ impl SharedParts {
         Arc::new(EmbeddingService::new(environment, store, ledger, queue, sync_lock, state))
     }
 
+    fn recall(&self, search: Arc<SearchService>) -> RecallService {
+        let Environment { clock, stop, config, .. } = self.env.clone();
+        let model = config.embedding.model.as_deref().unwrap_or("the last installed model");
+        let rerank = config.search.rerank.map(|place| format!(", rerank {place:?}"));
+        let ranking = format!("brain {VERSION}, {model}{}", rerank.unwrap_or_default());
+        let store = self.store.clone();
+        RecallService::new(store, search, clock, stop, config.search.remember, ranking)
+    }
+
     fn search(&self, embedding: Arc<EmbeddingService>) -> Arc<SearchService> {
         let Self { env, store, index, files, machines, .. } = self.clone();
         Arc::new(SearchService::new(store, index, env.clock, embedding, files, machines))
@@ -198,8 +225,8 @@ impl SharedParts {
         let Self { env, store, index, sync_lock: lock, .. } = self.clone();
         let git_approved = env.config.sources.git_approved.clone();
         let converters = self.converters.clone();
-        let Environment { home, clock, stop, .. } = env;
-        let environment = SyncEnvironment { home, converters, git_approved, clock, stop };
+        let Environment { home, clock, stop, outgoing, .. } = env;
+        let environment = SyncEnvironment { home, converters, outgoing, git_approved, clock, stop };
         Arc::new(SyncService::new(environment, store, index, pages, sources, embedding, lock))
     }
 
@@ -209,6 +236,7 @@ impl SharedParts {
             is_on: env.config.ingest.documents,
             max_bytes: env.config.pages.max_attachment_mb * 1_000_000,
             converters: self.converters.clone(),
+            outgoing: env.outgoing,
             scratch: env.home.run().join("document"),
             stop: env.stop,
         };
@@ -284,6 +312,7 @@ impl SharedParts {
             random: env.random,
             secrets: env.secrets,
             net: env.net,
+            outgoing: env.outgoing,
             leases: env.leases,
             stop: env.stop,
         };
@@ -361,7 +390,7 @@ impl Brain {
         vec![
             self.process.clone(),
             Arc::new(AccessHealth(self.access.clone())),
-            Arc::new(StoreHealth(self.store.clone())),
+            Arc::new(StoreHealth::new(self.store.clone())),
             self.search.clone(),
             self.files.clone(),
             self.ingest.clone(),
@@ -395,6 +424,7 @@ pub(crate) fn machine_service(
         clock: env.clock,
         random: env.random,
         secrets: env.secrets,
+        outgoing: env.outgoing,
         stop: env.stop,
     };
     MachineService::new(environment, store, leases)

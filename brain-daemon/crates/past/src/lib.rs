@@ -3,8 +3,17 @@
 
 mod as_of;
 mod changes;
+mod origins;
 mod prune;
+mod undo;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod undo_tests;
 mod why;
+
+// The fixture of the benchmark names the crate.
+#[cfg(test)]
+extern crate self as brain_past;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,16 +22,19 @@ use brain_base::clock::Clock;
 use brain_base::home::Home;
 use brain_pages::pages::PageService;
 use brain_store::Store;
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 pub use as_of::{OpenPastBrain, PastBrain};
 pub use prune::NeedsVersions;
 
-/// Serves `why`, and what else looks back.
+/// Serves `why`, `undo`, and what else looks back.
 pub struct PastService {
     pub(crate) store: Arc<Store>,
     pub(crate) pages: Arc<PageService>,
     pub(crate) clock: Arc<dyn Clock>,
+    /// Held by an undo or a redo: each must see what the one before recorded.
+    pub(crate) undoing: Mutex<()>,
     pub(crate) stop: CancellationToken,
     pub(crate) views: as_of::Views,
     /// How long former versions are kept; `None`: for ever.
@@ -44,6 +56,6 @@ impl PastService {
         stop: CancellationToken,
     ) -> Self {
         let views = as_of::Views::new(home.past(), opener);
-        Self { store, pages, clock, stop, views, keep }
+        Self { store, pages, clock, undoing: Mutex::default(), stop, views, keep }
     }
 }

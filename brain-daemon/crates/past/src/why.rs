@@ -12,6 +12,7 @@ use brain_store::{
 };
 
 use crate::PastService;
+use crate::undo::is_run_of_act;
 
 /// Maximum number of lines in a reply.
 const MAX_LINES: usize = 2000;
@@ -128,6 +129,14 @@ fn compare(versions: &[Version]) -> (LineCounts, Vec<usize>) {
             }
             continue;
         }
+        // Lines that an undo brings back are of those who wrote them.
+        if version.by.run.as_deref().is_some_and(is_run_of_act) {
+            for (index, former) in versions.iter().enumerate().take(index) {
+                for line in former.text.lines() {
+                    beside.entry(line).or_insert(index);
+                }
+            }
+        }
         let lines: Vec<&str> = version.text.lines().collect();
         let (mut added, mut removed) = (0, 0);
         // From the end, so that the places of earlier differences stay.
@@ -187,6 +196,7 @@ fn origin_name(reader: &Reader, origin: &Origin) -> Result<String, StoreError> {
     })
 }
 
+/// Returns what a step did, as replies name it.
 pub(crate) fn event(kind: StepKind) -> LifeEvent {
     match kind {
         StepKind::Created => LifeEvent::Created,

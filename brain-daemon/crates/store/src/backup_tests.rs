@@ -79,10 +79,23 @@ pub(super) fn store(path: &Path) -> Store {
         })
         .unwrap();
     store.write(add_http_rows).unwrap();
+    store.write(add_review_rows).unwrap();
     let hash = store.write_attachment(b"a picture").unwrap();
     let file = AttachmentRecord { hash, bytes: 9, attached_at: 1, removed_at: None };
     store.write(move |transaction| transaction.put_attachment(1, "p.png", &file, 1)).unwrap();
     store
+}
+
+/// Adds a citation, a question of the test set, and a settled contradiction.
+fn add_review_rows(transaction: &mut Transaction<'_>) -> Result<(), StoreError> {
+    let citation =
+        CitationRecord { page: 2, version: 1, span: "cited".into(), ..CitationRecord::default() };
+    transaction.set_citations(1, &[citation])?;
+    let question =
+        RecallRecord::Question { text: "where?".into(), page: 2, was_missed: false, at: 99 };
+    transaction.set_recall(1, Some(&question))?;
+    let settled = SettledRecord { kept: (1, 1), other: (2, 1), is_none: false, at: 99 };
+    transaction.settle("3f2a9c01", Some(&settled))
 }
 
 /// Adds a waiting and a failed job, a client, two tokens and an audited call.

@@ -12,12 +12,13 @@ use super::{NewPage, StoreError, Transaction};
 impl Transaction<'_> {
     /// Moves an active page from the slug `from` to `to`, and gives it the text of `new`, which is
     /// usually the same. The former version is kept if the text changed. The new slug must be free.
+    /// The file gets the path beside `to`, or that of the slug.
     ///
     /// The outbox writes the file at its new path and removes it from its former one.
     pub fn move_page(
         &mut self,
         source: &SourceId,
-        (from, to): (&Slug, &Slug),
+        (from, (to, path)): (&Slug, (&Slug, Option<&str>)),
         old: &PageRecord,
         new: &NewPage,
         now: i64,
@@ -33,7 +34,7 @@ impl Transaction<'_> {
         self.changes.remove(old.seq)?;
         self.counters.seq += 1;
         // The title can be the name of the file.
-        let source_path = self.free_path(source, to, id)?;
+        let source_path = self.reserve_path(source, (to, path), id)?;
         let mut record =
             new.fill_record(PageRecord { seq: self.counters.seq, source_path, ..old.clone() });
         self.ids.insert(id, (source.as_str(), to.as_str()))?;

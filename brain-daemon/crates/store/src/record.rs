@@ -6,6 +6,7 @@
 //! read.
 
 mod encoding;
+mod review;
 mod step;
 
 use std::borrow::Cow;
@@ -14,13 +15,12 @@ use brain_page::{Body, Document, DocumentType, FrontmatterText, TimelineEntry};
 use brain_protocol::{GrantType, JobState, Scopes, Slug, SourceId, TokenKind};
 use serde::{Deserialize, Serialize};
 
-#[cfg(test)]
-pub(super) use encoding::StoredValue;
 pub(super) use encoding::{
-    add_checksum, format_of, from_bytes, from_format, head_of_step, read, record_of_version,
-    state_of_job, to_bytes,
+    StoredValue, add_checksum, format_of, from_bytes, from_format, head_of_step, read,
+    record_of_version, state_of_job, to_bytes,
 };
-pub use step::{Actor, Origin, StepHead, StepKind, StepRecord, purged_name};
+pub use review::{CitationRecord, RecallRecord, SettledRecord};
+pub use step::{Actor, Origin, StepHead, StepKind, StepRecord, UndoAct, UndoneRecord, purged_name};
 
 /// A SHA-256 digest.
 pub type Hash = [u8; 32];

@@ -66,10 +66,15 @@ pub(super) fn make_steps(txn: &WriteTransaction) -> Result<(), StoreError> {
             actor: Actor::default(),
             machine: None,
             made_from: Vec::new(),
+            write: seq,
         };
         steps.insert(seq, to_bytes(&step)?.as_slice())?;
     }
     txn.open_table(t::MADE_FROM)?;
+    txn.open_table(t::UNDONE)?;
+    txn.open_table(t::CITATIONS)?;
+    txn.open_table(t::RECALL)?;
+    txn.open_table(t::SETTLED)?;
     if let Ok(at) = u64::try_from(former_at) {
         txn.open_table(t::META)?.insert(t::META_STEP_AT, at)?;
     }

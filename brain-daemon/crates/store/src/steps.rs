@@ -37,6 +37,7 @@ impl Transaction<'_> {
     /// Sets who makes the changes that follow in this task.
     pub fn set_actor(&mut self, actor: Actor) {
         self.task.act.actor = actor;
+        self.task.first_step = None;
     }
 
     /// Sets what the texts that follow in this task are made from.
@@ -57,7 +58,8 @@ impl Transaction<'_> {
             _ => Vec::new(),
         };
         let actor = act.actor.clone();
-        let former_at = self.last_step_at()?;
+        let former_at = self.last_step_at();
+        let write = *self.task.first_step.get_or_insert(record.seq);
         let clock = now.or(act.at).unwrap_or(former_at);
         for origin in &made_from {
             if let Origin::Page { id, .. } = origin {
@@ -78,22 +80,20 @@ impl Transaction<'_> {
                 actor,
                 machine: self.machine,
                 made_from,
+                write,
             },
         )
     }
 
     fn put_step(&mut self, seq: u64, step: &StepRecord) -> Result<(), StoreError> {
         self.steps.insert(seq, to_bytes(step)?.as_slice())?;
-        if let Ok(at) = u64::try_from(step.at) {
-            self.set_meta(t::META_STEP_AT, at)?;
-        }
+        self.counters.step_at = u64::try_from(step.at).unwrap_or_default();
         Ok(())
     }
 
     /// The time of this machine's last step, Unix milliseconds; 0 if there is none.
-    fn last_step_at(&self) -> Result<i64, StoreError> {
-        let at = self.meta.get(t::META_STEP_AT)?.map_or(0, |guard| guard.value());
-        Ok(i64::try_from(at).unwrap_or_default())
+    fn last_step_at(&self) -> i64 {
+        i64::try_from(self.counters.step_at).unwrap_or_default()
     }
 
     /// Replaces all steps of a page by the one that says it was purged, with the number `seq`.
@@ -106,6 +106,7 @@ impl Transaction<'_> {
         let mut number = record.seq;
         while let Some(step) = self.step(number)? {
             self.steps.remove(number)?;
+            self.undone.remove(number)?;
             for origin in &step.made_from {
                 if let Origin::Page { id, .. } = origin {
                     self.made_from.remove((*id, record.id))?;
@@ -114,7 +115,7 @@ impl Transaction<'_> {
             number = step.previous;
         }
         self.made_from.remove_range((record.id, 0)..=(record.id, u64::MAX))?;
-        let former_at = self.last_step_at()?;
+        let former_at = self.last_step_at();
         let clock = self.task.act.at.unwrap_or(former_at);
         self.put_step(
             seq,
@@ -130,6 +131,7 @@ impl Transaction<'_> {
                 actor: Actor { run: None, ..self.task.act.actor.clone() },
                 machine: self.machine,
                 made_from: Vec::new(),
+                write: seq,
             },
         )
     }

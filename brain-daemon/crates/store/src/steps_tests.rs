@@ -40,7 +40,7 @@ fn a_page_keeps_its_steps_through_a_move_a_deletion_and_a_restore() {
         let new = page("two", &[], None);
         store
             .write(move |transaction| {
-                let names = (&slug("notes/alpha"), &slug("notes/beta"));
+                let names = (&slug("notes/alpha"), (&slug("notes/beta"), None));
                 transaction.move_page(&SourceId::default(), names, &old, &new, 30)
             })
             .unwrap()

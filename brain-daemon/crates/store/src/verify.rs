@@ -6,6 +6,7 @@ mod attachments;
 mod http;
 mod labels;
 mod pages;
+mod review;
 mod steps;
 
 use std::fs::File;
@@ -254,6 +255,7 @@ impl Verifier<'_> {
         }
         if self.schema >= 91 {
             self.steps(&mut step)?;
+            self.review(&mut step)?;
         }
         (self.progress)(rows, rows);
         Ok(report)

@@ -35,7 +35,7 @@ fn arrival(page: &Page) -> Markup {
         "mcp:put_page" => "Written by an AI client",
         "collector" => "Collected from X",
         "voice" => "Dictated on the telephone",
-        "brainstorm" | "lsd" => "Written by a language model",
+        "brainstorm" | "lsd" | "answer" => "Written by a language model",
         "" => "Stored",
         _ => "Received",
     };

@@ -8,6 +8,7 @@ pub(crate) mod links;
 pub(crate) mod marked_lines;
 mod missing;
 mod parts;
+mod stale;
 mod view;
 
 use axum::extract::{Path, State};

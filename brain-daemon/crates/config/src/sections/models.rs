@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use url::Url;
 
-use crate::rules::{dollars, endpoint, limit, number, optional, path, rate, span, text, word};
+use crate::rules::{
+    boolean, dollars, endpoint, limit, number, optional, path, rate, span, text, word,
+};
 use crate::values::{Dollars, HomePath, Rate};
 
 /// The API of the language models.
@@ -125,4 +127,7 @@ section! {
         "file with the key: absolute, below ~/, or in brain's home; empty: secrets/rerank-api-key";
     rerank_price: Dollars = dollars(), "0",
         "price of a million tokens at the endpoint, in US dollars";
+    remember: bool = boolean(), "false",
+        "whether brain recall may keep your searches with the page that you opened for each; they \
+         stay in the store";
 }

@@ -380,6 +380,7 @@ impl ToolCall for Query {
                 copy_of: hit.copy_of.as_deref().map(|path| shorten(path, MAX_TITLE)),
             })
         })?;
+        context.show_hits(part.items.0, part.items.1);
         let is_cut = part.next.is_none() && found.truncated;
         let note = note(context, found, is_cut);
         Ok(QueryOutput {
@@ -395,7 +396,7 @@ impl ToolCall for Query {
 fn note(context: &ToolContext, found: Hits, is_cut: bool) -> Option<String> {
     let note = match (&found.degraded, is_cut) {
         // Other causes are shown to the owner only.
-        (Some(_), _) => Some(context.brain.age_of_reads().unwrap_or_else(|| {
+        (Some(_), _) => Some(context.age_of_reads().unwrap_or_else(|| {
             "the index is incomplete at the moment: pages may be missing; try again later".into()
         })),
         (None, true) => {

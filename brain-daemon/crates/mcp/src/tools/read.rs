@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use brain_protocol::{
-    Backlinks, Fault, FaultCode, Get, History, Links, LinksReply, Operation, OperationInfo, Page,
-    PageRef, PastState, Timeline,
+    Backlinks, Doer, Fault, FaultCode, Get, History, Links, LinksReply, Operation, OperationInfo,
+    Page, PageRef, PastState, Timeline, Why,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -161,6 +161,8 @@ enum Include {
     Timeline,
     Frontmatter,
     Versions,
+    /// Who wrote it, what from
+    Why,
 }
 
 /// The output of `get_page`.
@@ -198,6 +200,8 @@ pub(crate) struct PageOutput {
     timeline: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     versions: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<Vec<String>>,
     /// Which additions were cut.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
@@ -227,6 +231,7 @@ impl PageOutput {
             backlinks: None,
             timeline: None,
             versions: None,
+            why: None,
             note: None,
         })
     }
@@ -245,6 +250,7 @@ impl ToolCall for GetPage {
         brain_protocol::Backlinks::INFO,
         brain_protocol::Timeline::INFO,
         brain_protocol::History::INFO,
+        brain_protocol::Why::INFO,
     ];
     const EFFECT: Effect = Effect::ReadOnly;
     const PAGE_TEXT: Option<&'static str> = Some("text");
@@ -272,6 +278,7 @@ impl ToolCall for GetPage {
             Include::Timeline,
             Include::Frontmatter,
             Include::Versions,
+            Include::Why,
         ];
         for include in in_order.into_iter().filter(|include| self.include.contains(include)) {
             additions.add(include, &mut output)?;
@@ -371,6 +378,10 @@ impl Additions<'_> {
                 let rows = self.version_rows()?;
                 output.versions = Some(self.fitting(rows, false, "versions"));
             }
+            Include::Why => {
+                let rows = self.life_rows()?;
+                output.why = Some(self.fitting(rows, false, "why"));
+            }
         }
         Ok(())
     }
@@ -424,6 +435,24 @@ impl Additions<'_> {
         // `content_hash` covers only the body, so the author of the frontmatter may know that
         // hash. The frontmatter begins in the second line of the file.
         frame_outside_text(page, text, 2, &content_hash(&page.content))
+    }
+
+    /// Returns a line for each change of the page, newest first, then the pages that were made from
+    /// it.
+    fn life_rows(&self) -> Result<Vec<String>, Fault> {
+        let found = self.context.run(Why { page: self.page_ref.clone(), line: None })?;
+        let rows = found.steps.iter().rev().map(|step| {
+            // A client chooses its name, so only the characters of a URL are shown.
+            let name = origin(None, step.by.author.as_deref().or(Some(&step.by.client)));
+            let made_from = step.made_from.iter().map(|name| origin(None, Some(name)));
+            let made_from = made_from.collect::<Vec<_>>().join(" ");
+            let from = if made_from.is_empty() { "" } else { ", made from " };
+            let Doer { at, door, .. } = &step.by;
+            let event = step.event.as_str();
+            format!("{at}: {event}, version {}, {door} {name}{from}{made_from}", step.version)
+        });
+        let made = found.made.iter().map(|page| format!("made from it: {page}"));
+        Ok(rows.chain(made).collect())
     }
 
     /// Returns a line for each version of the page.

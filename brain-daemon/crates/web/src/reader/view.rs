@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use super::embeds;
 use super::parts::{self, PageView};
-use super::{Reading, links, marked_lines, without_title};
+use super::{Reading, links, marked_lines, stale, without_title};
 use crate::layout::csrf;
 use crate::page_path::{encoded_path, page_path};
 use crate::results::day;
@@ -46,6 +46,7 @@ pub(super) fn page_screen(session: &Session, reading: &Reading<'_>, view: PageVi
                         "You did not write it. Check its claims and links before you rely on them."
                     }
                 }
+                @if !is_former { (stale::notice(reading)) }
                 (page_facts(page, view))
                 (parts::navigation(&name, view, long.count(), "Parts of this page"))
                 (rendered.html)
@@ -118,6 +119,7 @@ fn actions(session: &Session, name: &str, page: &Page) -> Markup {
             a class="button" id="history" href=(Text(&encoded_path("/web/history/", name))) {
                 "Versions (" (page.version) ")"
             }
+            a class="button" href=(Text(&encoded_path("/web/why/", name))) { "Why" }
             a class="button" href=(Text(&graph::path_around(name))) { "Graph" }
         }
         details class="danger" {

@@ -1,0 +1,175 @@
+//! Quoted texts: whether a page still has one. No I/O.
+//!
+//! Both texts are compared after one normalisation: NFC, each run of white space as one space,
+//! curly quotes as straight ones, without soft hyphens and characters of no width. Nothing is
+//! compared by likeness: a sentence that differs in a word is another sentence.
+
+/// Number of words beside a quote that tell it from an equal text elsewhere.
+const CONTEXT_WORDS: usize = 6;
+
+/// A quoted text with the words around it, normalised.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Quote {
+    pub(crate) span: String,
+    pub(crate) before: String,
+    pub(crate) after: String,
+    /// How often the text occurs.
+    pub(crate) count: usize,
+}
+
+impl Quote {
+    /// Quotes `span` from `text`, which has it at the byte `at` or later.
+    pub(crate) fn of(text: &str, span: &str, at: usize) -> Self {
+        let (whole, span) = (normalize(text), normalize(span));
+        let places = places(&whole, &span);
+        // The number of equal texts before this one is the same in both forms of the page.
+        let earlier = normalize(text.get(..at).unwrap_or_default()).matches(span.as_str()).count();
+        let Some(start) = places.get(earlier).or(places.last()).copied() else {
+            return Self { span, ..Self::default() };
+        };
+        let (before, after) = around(&whole, start, span.len());
+        Self { count: places.len(), span, before, after }
+    }
+
+    /// Returns whether `text` still has the quote. One text that occurred once and occurs once is
+    /// the same. Otherwise the words before or after it decide.
+    pub(crate) fn is_in(&self, text: &str) -> bool {
+        let whole = normalize(text);
+        let places = places(&whole, &self.span);
+        if self.count <= 1 && places.len() == 1 {
+            return true;
+        }
+        places.iter().any(|start| {
+            let (before, after) = around(&whole, *start, self.span.len());
+            (before == self.before && !before.is_empty())
+                || (after == self.after && !after.is_empty())
+        })
+    }
+}
+
+fn places(text: &str, span: &str) -> Vec<usize> {
+    match span.is_empty() {
+        true => Vec::new(),
+        false => text.match_indices(span).map(|(at, _)| at).collect(),
+    }
+}
+
+/// Returns the words before and after a part of a normalised text.
+fn around(text: &str, start: usize, length: usize) -> (String, String) {
+    let before: Vec<&str> = text[..start].split_whitespace().rev().take(CONTEXT_WORDS).collect();
+    let after = text[start + length..].split_whitespace().take(CONTEXT_WORDS);
+    let before: Vec<&str> = before.into_iter().rev().collect();
+    (before.join(" "), after.collect::<Vec<_>>().join(" "))
+}
+
+/// Returns the form in which texts are compared.
+pub(crate) fn normalize(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut has_space = false;
+    for c in unicode_normalization::UnicodeNormalization::nfc(text) {
+        let c = match c {
+            '\u{2018}' | '\u{2019}' | '\u{201A}' | '\u{2032}' => '\'',
+            '\u{201C}' | '\u{201D}' | '\u{201E}' | '\u{00AB}' | '\u{00BB}' | '\u{2033}' => '"',
+            '\u{00AD}' | '\u{200B}' | '\u{200C}' | '\u{200D}' | '\u{2060}' | '\u{FEFF}' => continue,
+            c if c.is_whitespace() => {
+                has_space = !out.is_empty();
+                continue;
+            }
+            c => c,
+        };
+        if std::mem::take(&mut has_space) {
+            out.push(' ');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// Returns the sentences of a page with their places, in bytes. A line of a list is one.
+pub(crate) fn sentences(text: &str) -> Vec<(usize, &str)> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    let bytes = text.as_bytes();
+    let mut push = |from: usize, to: usize| {
+        let part = &text[from..to];
+        let sentence = part.trim().trim_start_matches(['#', '>', '-', '*', '+']).trim();
+        if sentence.chars().filter(|c| c.is_alphanumeric()).count() > 2 {
+            let at = sentence.as_ptr() as usize - text.as_ptr() as usize;
+            found.push((at, sentence));
+        }
+    };
+    for (at, c) in text.char_indices() {
+        let next = bytes.get(at + c.len_utf8()).copied();
+        let ends = match c {
+            '.' | '!' | '?' => next.is_none_or(|next| next.is_ascii_whitespace()),
+            // A paragraph, or a line of a list, begins.
+            '\n' => {
+                let rest = text[at + 1..].trim_start_matches([' ', '\t']);
+                rest.starts_with(['\n', '\r', '-', '*', '+', '#', '>', '|'])
+            }
+            _ => false,
+        };
+        if ends {
+            push(start, at + c.len_utf8());
+            start = at + c.len_utf8();
+        }
+    }
+    push(start, text.len());
+    found
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    const ALPHA: &str = "Alpha cut fuel by twelve percent on all routes.";
+    const BETA: &str = "Beta cut fuel by twelve percent on all routes.";
+
+    #[test]
+    fn a_deleted_sentence_is_not_found_in_a_similar_one() {
+        let page = format!("# Fuel\n\n{ALPHA}\n\n{BETA}\n");
+        let quote = Quote::of(&page, ALPHA, page.find(ALPHA).unwrap());
+        assert!(quote.is_in(&page));
+        assert!(!quote.is_in(&format!("# Fuel\n\n{BETA}\n")));
+        assert!(!quote.is_in(&page.replace("Alpha cut fuel by twelve", "Alpha cut fuel by ten")));
+    }
+
+    #[test]
+    fn another_form_or_place_of_the_sentence_is_the_same() {
+        let text = "He said \"it\u{2019}s café\" on all routes.";
+        let page = format!("# One\n\n{text}\n\n# Two\n\nrest\n");
+        let quote = Quote::of(&page, text, 7);
+        for other in [
+            "# One\r\n\r\nHe said\r\n\u{201C}it's caf\u{e9}\u{201D} on\r\nall routes.\r\n",
+            "# Two\n\nrest\n\n# One\n\nHe said \"it's cafe\u{301}\" on   all rou\u{ad}tes.\n",
+        ] {
+            assert!(quote.is_in(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn of_several_equal_sentences_the_words_around_decide() {
+        let page = "North: it is done. Then lunch came.\n\nSouth: it is done. The rest waits.\n";
+        let quote = Quote::of(page, "it is done.", page.rfind("it is").unwrap());
+        assert_eq!((quote.count, quote.after.as_str()), (2, "The rest waits."));
+        assert!(quote.is_in(page));
+        // The quoted one went; the other one stays.
+        assert!(!quote.is_in("North: it is done. Then lunch came.\n"));
+        assert!(quote.is_in("South: it is done. The rest waits.\n"));
+        let more = format!("{page}\nWest: it is done. Nobody came.\n");
+        assert!(quote.is_in(&more));
+        assert!(!quote.is_in(&more.replace("South: it is done. The rest waits.", "")));
+    }
+
+    #[test]
+    fn a_page_is_split_into_sentences() {
+        let text = "# Head\n\nOne is\nhere. Two is 3.5 m. Three?\n- item one\n- item two\n";
+        let found: Vec<&str> = sentences(text).into_iter().map(|(_, it)| it).collect();
+        assert_eq!(
+            found,
+            ["Head", "One is\nhere.", "Two is 3.5 m.", "Three?", "item one", "item two"]
+        );
+        assert!(sentences(text).iter().all(|(at, it)| text[*at..].starts_with(it)));
+    }
+}
