@@ -107,8 +107,8 @@ mod tests {
         let json = String::from_utf8_lossy(&json.out).into_owned();
         assert_eq!(
             json,
-            "{\"as_of\":{\"at\":\"2026-11-21T10:30:00.000+00:00\",\"purged_since\":1,\
-             \"not_kept\":2},\"pages\":[]}\n"
+            "{\"as_of\":{\"at\":\"2026-11-21T10:30:00.000+00:00\",\"then_called\":null,\
+             \"now_called\":null,\"purged_since\":1,\"not_kept\":2},\"pages\":[]}\n"
         );
         let present = Label(None).add_to(outcome("{}\n"), true)?;
         assert_eq!((present.out, present.notes), (b"{}\n".to_vec(), Vec::new()));

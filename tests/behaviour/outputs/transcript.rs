@@ -166,7 +166,7 @@ const FILTERS: &[(&str, &str)] = &[
     (r"(?m)^(store +)[\d.]+ [kM]B", "${1}SIZE"),
     (r"(?m)^(index     ).*$", "${1}…"),
     (
-        r"(?m)^((?:ok|warn|fail) +(?:index|outbox|queue|disk space|kept copy|store size) +).*$",
+        r"(?m)^((?:ok|warn|fail) +(?:index|outbox|queue|disk space|history|kept copy|store size) +).*$",
         "${1}…",
     ),
 ];

@@ -268,10 +268,13 @@ fn name_then(
     let FoundPage { entry: (source, now, _), step, .. } = found;
     let then = Slug::parse(step.slug.clone())
         .map_err(|e| StoreError::Damaged(format!("step of \"{now}\": {e}")))?;
+    // As lists print it: the default source is left out.
+    let named = Some(source.clone()).filter(|source| *source != SourceId::default());
+    let name = |slug: &Slug| Some(PageRef { source: named.clone(), slug: slug.clone() });
     match then == requested.slug {
         _ if then == *now => {}
-        true => past.now_called = Some(PageRef::new(source, now)),
-        false => past.then_called = Some(PageRef::new(source, &then)),
+        true => past.now_called = name(now),
+        false => past.then_called = name(&then),
     }
     Ok(PageRef { source: Some(source.clone()), slug: then })
 }

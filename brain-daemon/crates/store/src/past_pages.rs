@@ -8,6 +8,7 @@ use brain_protocol::{Slug, SourceId};
 use redb::ReadableTable;
 
 use super::attachments::NamedAttachment;
+use super::damage::PageKey;
 use super::read::{PageEntry, parse_key};
 use super::record::{Content, DerivedRows, PageRecord, StepKind, StepRecord, from_bytes, to_bytes};
 use super::{Reader, StoreError, Transaction, tables as t};
@@ -42,8 +43,10 @@ impl Reader {
             if !self.view.shows(source) {
                 continue;
             }
-            let (source, slug) = parse_key(source, slug)?;
-            if let Some(record) = self.unless_left_out(from_bytes(value.value()))? {
+            let place = PageKey { source, slug, version: None, is_text: false };
+            let record = self.with_page_damage(place, || from_bytes(value.value()));
+            if let Some(record) = self.unless_left_out(record)? {
+                let (source, slug) = parse_key(source, slug)?;
                 each((source, slug, record))?;
             }
         }
