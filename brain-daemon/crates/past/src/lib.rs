@@ -2,14 +2,7 @@
 //! time. It reads the steps and versions that the store keeps, and has no history of its own.
 
 mod undo;
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod undo_tests;
 mod why;
-
-// The fixture of the benchmark names the crate.
-#[cfg(test)]
-extern crate self as brain_past;
 
 use std::sync::Arc;
 
