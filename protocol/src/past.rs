@@ -35,7 +35,6 @@ pub struct Doer {
     /// When, RFC 3339 in UTC. Never earlier than what the same machine did before.
     pub at: String,
     /// What the clock said, if it had gone back.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub clock: Option<String>,
     /// The door: `cli`, `browser`, `mcp`, `http`, or a worker, such as `sync`. Empty for changes
     /// from before brain recorded it.
@@ -43,13 +42,10 @@ pub struct Doer {
     /// The client, as in the audit. Empty as `door`.
     pub client: String,
     /// The import, sync or enrichment that it belongs to.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
     /// The machine of a shared brain.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub machine: Option<String>,
     /// `owner`, or the client or address that the text came from, if known.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub author: Option<String>,
 }
 
@@ -170,7 +166,6 @@ pub struct UndonePage {
     /// What cannot be taken back, and why: for example lines that others changed since.
     pub conflicts: Vec<String>,
     /// Why nothing is done, or from what it is to be made again.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
