@@ -80,7 +80,7 @@ fn pages_that_changed_since_stay_and_are_named() {
     assert!(text.contains("it is taken back already"), "{text}");
 }
 
-/// T4: what the import created goes, what it changed gets its former text and keeps later lines,
+/// What the import created goes, what it changed gets its former text and keeps later lines,
 /// and what it found unchanged is named.
 #[test]
 fn a_page_that_the_import_changed_keeps_later_lines() {

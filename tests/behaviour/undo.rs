@@ -33,7 +33,8 @@ impl Fixture {
 
     /// Lets the client write a page, whatever it was.
     fn client_puts(&self, slug: &str, text: &str) {
-        self.helm.call("put_page", json!({ "slug": slug, "content": text, "overwrite": true }));
+        let _ =
+            self.helm.call("put_page", json!({ "slug": slug, "content": text, "overwrite": true }));
     }
 
     fn is_gone(&self, slug: &str) -> bool {
@@ -67,7 +68,7 @@ fn pairs(rows: &[(&str, &str)]) -> Vec<(String, String)> {
     rows.iter().map(|(slug, effect)| ((*slug).to_owned(), (*effect).to_owned())).collect()
 }
 
-/// T1: the owner's last write, whatever others wrote since.
+/// The owner's last write, whatever others wrote since.
 #[test]
 fn undo_takes_back_the_callers_last_write() {
     let mut fixture = Fixture::new();
@@ -77,7 +78,7 @@ fn undo_takes_back_the_callers_last_write() {
     fixture.client_puts("b/log", "x\n");
     fixture.client_puts("b/log", "y\n");
     let quill = mcp(home, &home.token("quill", "read write", &[]));
-    quill.call("put_page", json!({ "slug": "c/x", "content": "z" }));
+    let _ = quill.call("put_page", json!({ "slug": "c/x", "content": "z" }));
 
     let undone = home.json(["undo"]);
     assert_eq!(effects(&undone), pairs(&[("a/plan", "taken_back")]), "{undone}");
@@ -125,7 +126,7 @@ fn one_page_can_be_named() {
     assert_eq!(home.fault(["undo", "nothing"], 4)["code"], "not_found");
 }
 
-/// T2: each version of the client is reversed against its own parent.
+/// Each version of the client is reversed against its own parent.
 #[test]
 fn lines_of_others_between_two_writes_of_a_client_stay() {
     let fixture = Fixture::new();
@@ -133,7 +134,7 @@ fn lines_of_others_between_two_writes_of_a_client_stay() {
     home.put("proj/tide", "# Tide\n\nbase\n");
     let append = |text: &str| {
         let call = json!({ "slug": "proj/tide", "mode": "append", "content": text });
-        fixture.helm.call("edit_page", call);
+        let _ = fixture.helm.call("edit_page", call);
     };
     append("Line A");
     home.brain(["append", "proj/tide", "Line B"]).expect(0);
@@ -176,7 +177,7 @@ fn a_page_of_the_client_keeps_only_the_lines_of_others() {
     fixture.client_puts("x/alone", "Only the client.\n");
     home.put("x/mine", "Mine.\n");
     fixture.client_puts("x/mine", "Spoiled.\n");
-    fixture.helm.call("delete_page", json!({ "slug": "x/mine" }));
+    let _ = fixture.helm.call("delete_page", json!({ "slug": "x/mine" }));
     home.brain(["append", "x/new", "The owner's line"]).expect(0);
     let undone = fixture.undo_client(&[]);
     assert_eq!(
@@ -205,7 +206,7 @@ fn conflicting_lines_are_named_and_stay() {
     assert!(undone["pages"][0]["conflicts"][0].as_str().unwrap().contains("port 23"), "{undone}");
 }
 
-/// T3: a page with a source that lives is marked, not removed.
+/// A page with a source that lives is marked, not removed.
 #[test]
 fn what_was_made_from_it_goes_or_is_marked() {
     let fixture = Fixture::new();
@@ -241,7 +242,7 @@ fn what_was_made_from_it_goes_or_is_marked() {
     assert_eq!(home.get("people/oda")["version"], oda["version"], "{again}");
 }
 
-/// T5: merges are taken back in their order, and each link leads where it did.
+/// Merges are taken back in their order, and each link leads where it did.
 #[test]
 fn two_merges_are_taken_back_one_after_the_other() {
     let fixture = Fixture::new();
@@ -279,7 +280,7 @@ fn two_merges_are_taken_back_one_after_the_other() {
     assert!(home.page_file("people/j-roe").exists());
 }
 
-/// T6: a purge is refused by name, and nothing else is undone.
+/// A purge is refused by name, and nothing else is undone.
 #[test]
 fn a_purge_is_not_taken_back() {
     let fixture = Fixture::new();
@@ -309,7 +310,7 @@ fn a_purge_is_not_taken_back() {
     }
 }
 
-/// T10: a write before a move is taken back after it, and the move with its links.
+/// A write before a move is taken back after it, and the move with its links.
 #[test]
 fn undo_goes_back_through_a_move() {
     let fixture = Fixture::new();
@@ -341,11 +342,11 @@ fn a_client_that_moved_and_wrote_is_taken_back_whole() {
     let home = &fixture.home;
     home.put("a", "one\n");
     home.put("log", "see [[a]]\n");
-    fixture.helm.call("move_page", json!({ "slug": "a", "to": "b/c" }));
+    let _ = fixture.helm.call("move_page", json!({ "slug": "a", "to": "b/c" }));
     fixture.client_puts("b/c", "spoiled\n");
     home.brain(["append", "log", "The owner's line"]).expect(0);
     home.put("taken", "x\n");
-    fixture.helm.call("move_page", json!({ "slug": "taken", "to": "elsewhere" }));
+    let _ = fixture.helm.call("move_page", json!({ "slug": "taken", "to": "elsewhere" }));
     home.put("taken", "another page\n");
     let plan = home.json(["undo", "--client", "helm", "--dry-run"]);
     let undone = fixture.undo_client(&[]);

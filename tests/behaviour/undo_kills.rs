@@ -25,7 +25,7 @@ fn start_undo(home: &TestHome) -> Child {
 fn spoil(home: &TestHome) {
     let helm = mcp(home, &home.token("helm", "read write", &[]));
     let put = |slug: &str, text: &str| {
-        helm.call("put_page", json!({ "slug": slug, "content": text, "overwrite": true }));
+        let _ = helm.call("put_page", json!({ "slug": slug, "content": text, "overwrite": true }));
     };
     for n in 0..SPOILED {
         let slug = format!("p/{n}");
@@ -45,9 +45,9 @@ fn spoil(home: &TestHome) {
                 home.put(&slug, &format!("innocent {n}\n"));
                 if n % 8 == 3 {
                     let (from, to) = (format!("p/{n}"), format!("moved/{n}"));
-                    helm.call("move_page", json!({ "slug": from, "to": to }));
+                    let _ = helm.call("move_page", json!({ "slug": from, "to": to }));
                 } else {
-                    helm.call("delete_page", json!({ "slug": slug }));
+                    let _ = helm.call("delete_page", json!({ "slug": slug }));
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! `brain undo` and `brain redo`: take back writes, and write them again.
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write as _};
 
 use brain_protocol::{Command, Doer, Fault, FaultCode, UndoEffect, UndoReply, UndonePage};
 use clap::Args;
@@ -113,9 +113,9 @@ impl Verb for RedoCommand {
 fn confirm(plan: &UndoReply) -> Result<(), Fault> {
     let pages = count(plan.taken_back + plan.kept_in_part + plan.to_be_made_again, "page");
     let ask = || {
-        let mut text = Text::plain(None);
+        let mut text = Text::for_stdout();
         plan.text(&mut text);
-        eprint!("{}", text.as_str());
+        io::stderr().write_all(&text.into_bytes())?;
         input::confirm(&format!("change {pages}?"))
     };
     let message = match io::stdin().is_terminal() {

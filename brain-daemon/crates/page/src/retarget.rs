@@ -82,7 +82,7 @@ pub fn retarget_links(
 
 /// The form of a link in the text.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum LinkForm {
+enum LinkForm {
     /// `[[target]]`.
     Wiki,
     /// `[text](target)`.
@@ -93,7 +93,7 @@ pub(super) enum LinkForm {
 
 impl LinkForm {
     /// Returns the form of a link; `None` if its text is its target.
-    pub(super) fn of(link_type: LinkType) -> Option<Self> {
+    fn of(link_type: LinkType) -> Option<Self> {
         match link_type {
             LinkType::Autolink | LinkType::Email => None,
             LinkType::WikiLink { .. } => Some(Self::Wiki),

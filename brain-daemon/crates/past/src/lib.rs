@@ -6,14 +6,7 @@ mod changes;
 mod origins;
 mod prune;
 mod undo;
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod undo_tests;
 mod why;
-
-// The fixture of the benchmark names the crate.
-#[cfg(test)]
-extern crate self as brain_past;
 
 use std::sync::Arc;
 use std::time::Duration;

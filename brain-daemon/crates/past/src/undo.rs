@@ -141,7 +141,7 @@ impl PastService {
             if options.is_dry_run {
                 self.add_derived(&reader, caller, &mut plans, (&selection, options, now))?;
                 add_moves(&mut progress, &backs, &plans);
-                return self.reply(&reader, &selection, plans, progress, options);
+                return self.reply(&reader, &selection, rows_of(&plans), progress, options);
             }
             if !backs.is_empty() {
                 drop(reader);
@@ -152,14 +152,18 @@ impl PastService {
             if plans.values().all(|plan| plan.steps.is_empty() && is_nothing(plan))
                 && act.redo_of.is_empty()
             {
-                return self.reply(&reader, &selection, plans, progress, options);
+                return self.reply(&reader, &selection, rows_of(&plans), progress, options);
             }
             drop(reader);
-            if let Some((written, plans)) = self.write_plans(plans, &act, now)? {
+            let rows = rows_of(&plans);
+            let plans = Arc::new(plans.into_values().collect());
+            let template = act.clone();
+            let written = self.store.write(move |it| apply::write(it, &plans, &template, now))?;
+            if let Some(written) = written {
                 progress.first.get_or_insert(written.act);
                 progress.warnings.extend(self.write_files(&written));
                 let reader = self.store.read(caller.visibility())?;
-                return self.reply(&reader, &selection, plans, progress, options);
+                return self.reply(&reader, &selection, rows, progress, options);
             }
         }
         Err(Fault::new(FaultCode::Busy, "the pages change again and again; nothing was taken back")
@@ -189,7 +193,7 @@ impl PastService {
         let (author, _) = author_of_change(caller);
         let ids: Vec<u64> = selection.pages().into_iter().collect();
         let planned = map_in_parallel(&ids, |id| {
-            plan_page(reader, &author, *id, &selection.steps).map(|plan| (*id, plan))
+            plan_page(reader, &author, *id, selection).map(|plan| (*id, plan))
         });
         let mut plans = Plans::new();
         for plan in planned {
@@ -242,21 +246,6 @@ impl PastService {
         Ok(())
     }
 
-    fn write_plans(
-        &self,
-        plans: Plans,
-        act: &ActTemplate,
-        now: i64,
-    ) -> Result<Option<(Written, Plans)>, Fault> {
-        let (ids, plans): (Vec<u64>, Vec<PagePlan>) = plans.into_iter().unzip();
-        let plans = Arc::new(plans);
-        let (to_write, act) = (Arc::clone(&plans), act.clone());
-        let written =
-            self.store.write(move |transaction| apply::write(transaction, &to_write, &act, now))?;
-        let plans = Arc::try_unwrap(plans).unwrap_or_default();
-        Ok(written.map(|written| (written, ids.into_iter().zip(plans).collect())))
-    }
-
     /// Writes the files of the pages. Returns warnings.
     fn write_files(&self, written: &Written) -> Vec<String> {
         let reports = map_in_parallel(&written.pages, |(source, record)| {
@@ -275,19 +264,19 @@ impl PastService {
         &self,
         reader: &Reader,
         selection: &Selection,
-        plans: Plans,
+        planned: BTreeMap<u64, UndonePage>,
         progress: Progress,
         options: Options,
     ) -> Result<UndoReply, Fault> {
         let Progress { rows: mut moved, warnings, first } = progress;
         let mut rows = Vec::new();
-        let done = selection.done.keys().filter(|id| !plans.contains_key(id));
+        let done = selection.done.keys().filter(|id| !planned.contains_key(id));
         let done: Vec<u64> = done.copied().collect();
-        for (id, mut plan) in plans {
-            if let Some(row) = moved.remove(&id) {
-                plan.row = join_rows(plan.row, row);
-            }
-            rows.push(plan.row);
+        for (id, row) in planned {
+            rows.push(match moved.remove(&id) {
+                Some(of_move) => join_rows(row, of_move),
+                None => row,
+            });
         }
         rows.extend(moved.into_values());
         for id in done {
@@ -318,6 +307,10 @@ impl PastService {
     }
 }
 
+fn rows_of(plans: &Plans) -> BTreeMap<u64, UndonePage> {
+    plans.iter().map(|(id, plan)| (*id, plan.row.clone())).collect()
+}
+
 fn is_nothing(plan: &PagePlan) -> bool {
     matches!(plan.change, Change::Nothing)
 }
@@ -336,7 +329,10 @@ fn add_moves(progress: &mut Progress, backs: &[MoveBack], plans: &Plans) {
         for (id, plan) in plans {
             let is_turned = plan.steps.iter().any(|step| back.steps.contains(step));
             if *id != back.page && is_turned && back.is_possible() {
-                let row = UndonePage { effect: UndoEffect::TakenBack, ..plan.row.clone() };
+                let mut row = plan.row.clone();
+                if row.effect == UndoEffect::Untouched {
+                    row.effect = UndoEffect::TakenBack;
+                }
                 progress.rows.entry(*id).or_insert(row);
             }
         }

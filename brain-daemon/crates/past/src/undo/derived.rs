@@ -100,7 +100,7 @@ impl Family<'_> {
                     Some(child) => child.past,
                     None => match self.reader.by_id_including_deleted(id)? {
                         Some((_, _, record)) if record.deleted_at.is_none() => {
-                            moments(self.reader, &record, &self.selected(id))?
+                            moments(self.reader, &record, &self.selected(id), &HashSet::new())?
                         }
                         _ => continue,
                     },
@@ -158,7 +158,7 @@ impl Family<'_> {
         match self.done.get(id).filter(|_| is_taken) {
             _ if record.deleted_at.is_some() => Ok(true),
             Some(first) => {
-                let past = moments(self.reader, &record, &Steps::new())?;
+                let past = moments(self.reader, &record, &Steps::new(), &HashSet::new())?;
                 let is_later = |it: &Moment| it.is_standing_write() && it.step.version > *first;
                 Ok(!past.iter().any(is_later))
             }

@@ -1,5 +1,7 @@
 //! What became of a page, step by step, and which steps count.
 
+use std::collections::HashSet;
+
 use brain_protocol::Fault;
 use brain_store::{
     Origin, PageRecord, Reader, StepKind, StepRecord, StoreError, VersionRecord, unless_damaged,
@@ -50,11 +52,12 @@ impl Moment {
     }
 }
 
-/// Returns the steps of a page, oldest first.
+/// Returns the steps of a page, oldest first. `revived` are steps that stand again.
 pub(super) fn moments(
     reader: &Reader,
     record: &PageRecord,
     selected: &Steps,
+    revived: &HashSet<u64>,
 ) -> Result<Vec<Moment>, StoreError> {
     let mut steps = reader.steps_back(record.seq)?;
     steps.reverse();
@@ -63,7 +66,7 @@ pub(super) fn moments(
     for (seq, step) in steps {
         let part = if selected.contains_key(&seq) {
             Part::Selected
-        } else if is_by_act(&step) || reader.is_taken_back(seq)? {
+        } else if !revived.contains(&seq) && (is_by_act(&step) || reader.is_taken_back(seq)?) {
             Part::Cancelled
         } else if is_link_turn(reader, seq, &step)? {
             Part::LinkTurn

@@ -1,6 +1,6 @@
 //! What an undo makes of one page.
 
-use brain_page::Document;
+use brain_page::{Document, Frontmatter};
 use brain_pages::write_page::{build_new_page, stored_document};
 use brain_protocol::{Doer, Fault, PageRef, Slug, SourceId, UndoEffect, UndonePage};
 use brain_store::{
@@ -8,7 +8,7 @@ use brain_store::{
 };
 
 use super::past::{Moment, Part, moments, version};
-use super::select::Steps;
+use super::select::Selection;
 use super::text::{Line, added_lines, are_equal, join, lines, marks, reverse, turn_back};
 use crate::why::{doer, event};
 
@@ -73,23 +73,24 @@ struct NewText {
     lacks_text: bool,
 }
 
-/// Plans what becomes of the page `id` without the steps `selected`. `author` writes the new
-/// version. Returns `None` if the page is purged.
+/// Plans what becomes of the page `id` without the selected steps. `author` writes the new version. Returns `None` if the page is purged.
 pub(super) fn plan_page(
     reader: &Reader,
     author: &Author,
     id: u64,
-    selected: &Steps,
+    selection: &Selection,
 ) -> Result<Option<PagePlan>, Fault> {
     let Some(entry) = reader.by_id_including_deleted(id)? else { return Ok(None) };
     let (source, slug, record) = entry.clone();
-    let past = moments(reader, &record, selected)?;
+    let past = moments(reader, &record, &selection.steps, &selection.revived)?;
     let is_there = is_active_without(&past);
     let mut plan = PagePlan::untouched(entry, None);
     let taken: Vec<&Moment> = past.iter().filter(|moment| moment.part == Part::Selected).collect();
     let (Some(first), Some(last)) = (taken.first(), taken.last()) else { return Ok(Some(plan)) };
     plan.row.event = Some(event(first.step.kind));
     plan.row.by = doer(last.seq, &last.step, None);
+    plan.versions =
+        taken.iter().filter(|moment| moment.is_write()).map(|moment| moment.step.version).collect();
     if reader.sources()?.iter().all(|(id, _)| *id != source) {
         plan.row.reason = Some(format!("its source \"{source}\" was removed"));
         return Ok(Some(plan));
@@ -102,8 +103,6 @@ pub(super) fn plan_page(
         return Ok(Some(plan));
     }
     plan.steps = taken.iter().map(|moment| moment.seq).collect();
-    plan.versions =
-        taken.iter().filter(|moment| moment.is_write()).map(|moment| moment.step.version).collect();
     let is_written = past.iter().any(Moment::is_standing_write);
     if !is_written {
         // Nobody else wrote it.
@@ -176,8 +175,11 @@ fn new_text(
         lacks_text: false,
     };
     let of = |version: &VersionRecord| lines(&version.record, &version.content);
-    for moment in past.iter().rev().filter(|moment| moment.is_write()) {
-        if !matches!(moment.part, Part::Selected | Part::LinkTurn) {
+    for moment in past.iter().rev() {
+        // A page that moved got its own links turned.
+        let is_turn = moment.part == Part::LinkTurn
+            || moment.step.kind == StepKind::Moved && moment.parent != Some(moment.step.version);
+        if !is_turn && !(moment.is_write() && moment.part == Part::Selected) {
             continue;
         }
         let written = version(reader, record, moment.step.version)?;
@@ -186,7 +188,7 @@ fn new_text(
             None => None,
         };
         let (Some(written), true) = (written, parent.is_some() || moment.parent.is_none()) else {
-            if moment.part == Part::Selected {
+            if !is_turn {
                 text.lacks_text = true;
                 text.conflicts.push(format!(
                     "version {} stays, because the text before it is purged or pruned",
@@ -196,7 +198,7 @@ fn new_text(
             continue;
         };
         let (written, before) = (of(&written), parent.as_ref().map(of).unwrap_or_default());
-        if moment.part == Part::LinkTurn {
+        if is_turn {
             turn_back(&mut text.lines, &before, &written);
             continue;
         }
@@ -262,14 +264,13 @@ fn new_page(
     if are_equal(&text.lines, &lines(&current.record, &current.content)) {
         return Ok(None);
     }
-    let joined = join(&text.lines);
-    let Ok(mut document) = Document::parse(&joined) else {
+    let (head, body) = join(&text.lines);
+    let Ok(frontmatter) = Frontmatter::parse(&head) else {
         row.conflicts.push("all stays, because the frontmatter would be malformed".to_owned());
         return Ok(None);
     };
-    if text.from_nothing {
-        document.body = document.body.trim_start_matches(['\r', '\n']).into();
-    }
+    let body = if text.from_nothing { body.trim_start_matches(['\r', '\n']) } else { &body };
+    let document = Document { frontmatter, body: body.into() };
     let mut standing = past.iter().filter(|moment| moment.is_standing_write());
     let is_of_owner = text.from_nothing
         && row.conflicts.is_empty()
@@ -279,7 +280,7 @@ fn new_page(
     let mut page = build_new_page(slug, document, provenance, None, change)?;
     let has_outside_title = current.record.has_outside_title
         && page.title.as_ref().is_none_or(|title| *title == current.record.title);
-    let marks = marks(&text.lines, &page.content.file_text());
+    let marks = marks(&text.lines, &page.content);
     page.line_change = LineChange::OfVersion { marks, has_outside_title };
     Ok(Some(page))
 }

@@ -27,6 +27,8 @@ pub(super) struct Selection {
     pub(super) done: BTreeMap<u64, u32>,
     /// The undos that a redo takes back.
     pub(super) redo_of: Vec<u64>,
+    /// The steps that they took back, and that stand again afterwards.
+    pub(super) revived: HashSet<u64>,
 }
 
 impl Selection {
@@ -200,6 +202,7 @@ pub(super) fn own_last_undo(reader: &Reader, own: &Own) -> Result<Selection, Fau
     let mut selection = Selection::default();
     for (number, act) in acts {
         selection.redo_of.push(number);
+        selection.revived.extend(act.taken_back);
         for seq in act.made {
             match reader.step(seq)? {
                 None => return Err(purged_fault("a page of your last undo was purged since")),

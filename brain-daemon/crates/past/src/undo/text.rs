@@ -14,40 +14,60 @@ const MAX_MARKS: usize = 200;
 /// Maximum number of characters of a line that a message has.
 const MAX_SHOWN: usize = 80;
 
-/// A line of a page's file, without the lines that brain writes about its origin.
+/// A line of a page, without the lines that brain writes about its origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Line {
     /// The line with its end.
     pub(super) text: String,
     /// What is compared: the line without its end, and with its links as they were when the
-    /// version was written.
+    /// version was written. A line of the frontmatter begins with [`HEAD`].
     pub(super) key: String,
     /// Who wrote it, if that was not the page's author, and when.
     mark: Option<(Author, i64)>,
 }
 
+/// Begins the keys of lines of the frontmatter, so that they differ from those of the body.
+const HEAD: char = '\0';
+/// Begins the first line of TOML, which belongs to it. The first `---` does not belong to the YAML.
+const TOML_FENCE: &str = "+++";
+
+impl Line {
+    fn is_head(&self) -> bool {
+        self.key.starts_with(HEAD)
+    }
+}
+
 /// Returns the lines of a text. The marks are those of `record`.
 pub(super) fn lines(record: &PageRecord, content: &Content) -> Vec<Line> {
-    let head = match content.frontmatter.is_empty() {
-        true => 0,
-        false => content.frontmatter.lines().count() + 2,
-    };
-    let text = content.file_text();
-    let mut out = Vec::new();
-    for (number, line) in (1_u32..).zip(text.split_inclusive('\n')) {
-        let key = line.trim_end_matches(['\r', '\n']);
-        let name = key.split_once([':', '=']).map(|(name, _)| name.trim_end());
-        if (number as usize) <= head && name.is_some_and(|name| PROVENANCE_KEYS.contains(&name)) {
-            continue;
-        }
-        let mark = record.marks.iter().find(|mark| (mark.first..=mark.last).contains(&number));
-        out.push(Line {
-            text: line.to_owned(),
-            key: key.to_owned(),
-            mark: mark.map(|mark| (mark.author.clone(), mark.at)),
-        });
-    }
-    out
+    numbered(record, content).into_iter().map(|(_, line)| line).collect()
+}
+
+/// Returns the lines of a text with their numbers in the page's file.
+fn numbered(record: &PageRecord, content: &Content) -> Vec<(u32, Line)> {
+    let (head, body) =
+        (content.frontmatter.split_inclusive('\n'), content.body.split_inclusive('\n'));
+    let all = content.file_text().lines().count();
+    let number = |line: usize| u32::try_from(line).unwrap_or(u32::MAX);
+    let head_at = number(if content.frontmatter.starts_with(TOML_FENCE) { 1 } else { 2 });
+    let body_at = number(all.saturating_sub(content.body.lines().count()) + 1);
+    let head = (head_at..).zip(head).filter_map(|(number, line)| {
+        let key = without_end(line);
+        let name = key.split_once([':', '=']).map_or(key, |(name, _)| name.trim_end());
+        (!PROVENANCE_KEYS.contains(&name)).then(|| (number, line, format!("{HEAD}{key}")))
+    });
+    let body =
+        (body_at..).zip(body).map(|(number, line)| (number, line, without_end(line).to_owned()));
+    head.chain(body)
+        .map(|(number, line, key)| {
+            let mark = record.marks.iter().find(|mark| (mark.first..=mark.last).contains(&number));
+            let mark = mark.map(|mark| (mark.author.clone(), mark.at));
+            (number, Line { text: line.to_owned(), key, mark })
+        })
+        .collect()
+}
+
+fn without_end(line: &str) -> &str {
+    line.trim_end_matches(['\r', '\n'])
 }
 
 /// Returns whether both have the same lines.
@@ -55,16 +75,17 @@ pub(super) fn are_equal(a: &[Line], b: &[Line]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.key == b.key)
 }
 
-/// Returns the text of lines. Each but the last one ends.
-pub(super) fn join(lines: &[Line]) -> String {
-    let mut text = String::new();
+/// Returns frontmatter and body of lines. Each line but the last one ends.
+pub(super) fn join(lines: &[Line]) -> (String, String) {
+    let (mut head, mut body) = (String::new(), String::new());
     for line in lines {
+        let text = if line.is_head() { &mut head } else { &mut body };
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
         text.push_str(&line.text);
     }
-    text
+    (head, body)
 }
 
 fn keys(lines: &[Line]) -> String {
@@ -75,16 +96,16 @@ fn keys(lines: &[Line]) -> String {
 pub(super) fn added_lines(before: &[Line], after: &[Line]) -> u64 {
     let changes = changed_lines(&keys(before), &keys(after)).into_iter();
     let added = changes.flat_map(|change| after.get(change.new).unwrap_or_default());
-    added.filter(|line| !line.key.trim().is_empty()).count() as u64
+    added.filter(|line| !line.text.trim().is_empty()).count() as u64
 }
 
-/// Returns the marks of `text`, which has `lines` and perhaps lines about its origin.
-pub(super) fn marks(lines: &[Line], text: &str) -> Vec<LineMark> {
+/// Returns the marks of a text that has `lines`, and perhaps lines about its origin.
+pub(super) fn marks(lines: &[Line], content: &Content) -> Vec<LineMark> {
+    let written = numbered(&PageRecord::default(), content);
+    let texts: Vec<Line> = written.iter().map(|(_, line)| line.clone()).collect();
     let mut marks: Vec<LineMark> = Vec::new();
-    let mut at = 0;
-    let mut add = |line: &Line, number: usize| {
+    let mut add = |line: &Line, number: u32| {
         let Some((author, time)) = &line.mark else { return };
-        let number = u32::try_from(number + 1).unwrap_or(u32::MAX);
         match marks.last_mut() {
             Some(last) if last.last + 1 == number && (&last.author, &last.at) == (author, time) => {
                 last.last = number;
@@ -97,20 +118,14 @@ pub(super) fn marks(lines: &[Line], text: &str) -> Vec<LineMark> {
             }),
         }
     };
-    let kept: String =
-        lines.iter().flat_map(|line| [line.text.trim_end_matches(['\r', '\n']), "\n"]).collect();
-    let mut number = 0;
-    for change in changed_lines(&kept, text) {
-        for line in lines.get(at..change.old.start).unwrap_or_default() {
-            add(line, number);
-            number += 1;
+    let (mut at, mut place) = (0, 0);
+    let end = ChangedLines { old: lines.len()..lines.len(), new: texts.len()..texts.len() };
+    for change in changed_lines(&keys(lines), &keys(&texts)).into_iter().chain([end]) {
+        let same = lines.get(at..change.old.start).unwrap_or_default().iter();
+        for (line, (number, _)) in same.zip(written.get(place..).unwrap_or_default()) {
+            add(line, *number);
         }
-        at = change.old.end;
-        number = change.new.end;
-    }
-    for line in lines.get(at..).unwrap_or_default() {
-        add(line, number);
-        number += 1;
+        (at, place) = (change.old.end, change.new.end);
     }
     match (marks.first().cloned(), marks.last().cloned()) {
         (Some(first), Some(last)) if marks.len() > MAX_MARKS => {
@@ -211,7 +226,10 @@ impl Reversal<'_> {
             for index in hunk.old.clone() {
                 let key = &self.written[index].key;
                 let is_added = !restored.iter().any(|line| line.key == *key);
-                if self.kept[index].is_none() && is_added && !key.trim().is_empty() {
+                if self.kept[index].is_none()
+                    && is_added
+                    && !self.written[index].text.trim().is_empty()
+                {
                     *self.moved.entry(key.clone()).or_default() += 1;
                 }
             }
@@ -322,8 +340,8 @@ impl Reversal<'_> {
     }
 
     fn conflict(&mut self, problem: &str, lines: &[Line]) {
-        for line in lines.iter().filter(|line| !line.key.trim().is_empty()) {
-            let shown: String = line.key.chars().take(MAX_SHOWN).collect();
+        for line in lines.iter().filter(|line| !line.text.trim().is_empty()) {
+            let shown: String = without_end(&line.text).chars().take(MAX_SHOWN).collect();
             self.out.conflicts.push(format!("\"{shown}\" {problem}"));
         }
     }
@@ -351,5 +369,6 @@ fn differing_link<'a>(new: &'a str, old: &'a str) -> Option<(&'a str, &'a str)> 
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 #[path = "text_tests.rs"]
 mod tests;

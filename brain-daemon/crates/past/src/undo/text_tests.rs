@@ -1,3 +1,4 @@
+use brain_page::Frontmatter;
 use brain_store::{Author, Content, LineMark, PageRecord};
 
 use super::*;
@@ -8,12 +9,12 @@ fn text(text: &str) -> Vec<Line> {
 
 fn reversed(written: &str, parent: &str, now: &str) -> (String, usize) {
     let done = reverse(&text(written), &text(parent), text(now), false);
-    (join(&done.lines), done.conflicts.len())
+    (join(&done.lines).1, done.conflicts.len())
 }
 
 #[test]
 fn each_version_is_reversed_against_its_own_parent() {
-    // T2: the client added A, the owner B, the client C.
+    // The client added A, the owner B, the client C.
     let (after_c, _) = reversed("o\nA\nB\nC\n", "o\nA\nB\n", "o\nA\nB\nC\n");
     assert_eq!(reversed("o\nA\n", "o\n", &after_c), ("o\nB\n".into(), 0));
     // The owner's line came before the client's, between its lines, or in place of another line.
@@ -61,7 +62,7 @@ fn a_link_is_turned_back_in_a_line_that_changed_since() {
         let (written, parent) =
             (text("met [[p/jan-roe]] today\n"), text("met [[p/j-roe]] today\n"));
         let done = reverse(&written, &parent, text(now), true);
-        (join(&done.lines), done.conflicts.len())
+        (join(&done.lines).1, done.conflicts.len())
     };
     assert_eq!(turn("met [[p/jan-roe]] at noon\n"), ("met [[p/j-roe]] at noon\n".into(), 0));
     assert_eq!(turn("met nobody\n"), ("met nobody\n".into(), 1));
@@ -72,7 +73,7 @@ fn links_that_a_move_turned_hide_no_line() {
     let mut now = text("o\nA [[new]]\nB\n");
     turn_back(&mut now, &text("o\nA [[old]]\n"), &text("o\nA [[new]]\n"));
     let done = reverse(&text("o\nA [[old]]\n"), &text("o\n"), now, false);
-    assert_eq!((join(&done.lines).as_str(), done.conflicts.len()), ("o\nB\n", 0));
+    assert_eq!((join(&done.lines).1.as_str(), done.conflicts.len()), ("o\nB\n", 0));
 }
 
 #[test]
@@ -83,11 +84,30 @@ fn marks_follow_their_lines() {
     let content = Content { body: "a\nX\nb\n".into(), ..Content::default() };
     let marked = lines(&record, &content);
     // Lines about the origin come before the text.
-    let found = marks(&marked, "---\nvia: x\n---\na\nX\nb\n");
-    assert_eq!(found, [LineMark { first: 5, last: 5, author, at: 7 }]);
+    let with_origin = Content {
+        frontmatter: Frontmatter::parse("source_kind: sync\n").unwrap().into(),
+        ..content
+    };
+    let found = marks(&marked, &with_origin);
+    assert_eq!(found, [LineMark { first: 6, last: 6, author, at: 7 }]);
     // The line that comes back has the mark that it had.
     let done = reverse(&text("a\nb\n"), &marked, text("a\nb\nc\n"), false);
-    assert_eq!(marks(&done.lines, &join(&done.lines)).len(), 1);
+    let body = join(&done.lines).1;
+    assert_eq!(marks(&done.lines, &Content { body: body.into(), ..Content::default() }).len(), 1);
+}
+
+#[test]
+fn frontmatter_and_body_do_not_mix() {
+    let content = |head: &str, body: &str| {
+        lines(
+            &PageRecord::default(),
+            &Content { frontmatter: Frontmatter::parse(head).unwrap().into(), body: body.into() },
+        )
+    };
+    let (written, parent) = (content("title: Bad\nsource_uri: x\n", "A\n"), Vec::new());
+    let now = content("title: Bad\ntags: [mine]\nsource_uri: y\n", "A\n\ntitle: Bad\n");
+    let done = reverse(&written, &parent, now, false);
+    assert_eq!(join(&done.lines), ("tags: [mine]\n".into(), "\ntitle: Bad\n".into()));
 }
 
 proptest::proptest! {
