@@ -108,7 +108,7 @@ pub const PROTOCOL: u16 = 22;
 
 /// The hash of the declarations of the wire types, with which a test finds a change of them.
 #[cfg(test)]
-const WIRE_TYPES: u64 = 0x385b_56ec_5e13_7703;
+const WIRE_TYPES: u64 = 0x64a0_7ed4_ffea_b8ac;
 
 /// The skill that tells agents how to use brain: a `SKILL.md` with frontmatter.
 pub const SKILL: &str = include_str!("SKILL.md");
