@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use brain_page::{LinkSpan, heading_of_anchor};
 use brain_protocol::{
-    Backlinks, EditorPage, Fault, Get, List, PageRef, Sort, TargetStatus, WrittenLink,
+    Backlinks, EditorPage, Fault, FaultCode, Get, List, PageRef, Sort, TargetStatus, WrittenLink,
 };
 use gen_lsp_types::{DocumentLink, Location, Position, Range as LspRange};
 use serde_json::{Value, json};
@@ -116,7 +116,11 @@ impl Server {
 
     /// Returns the places of the links to a page.
     fn links_to(&self, page: PageRef) -> Result<Vec<Location>, Fault> {
-        let reply = self.daemon.run(Backlinks { page })?;
+        let reply = match self.daemon.run(Backlinks { page }) {
+            // A document that is not stored yet.
+            Err(fault) if fault.code == FaultCode::NotFound => return Ok(Vec::new()),
+            reply => reply?,
+        };
         let mut targets: BTreeMap<String, HashSet<String>> = BTreeMap::new();
         for row in reply.links {
             if let Some(path) = row.path {

@@ -393,7 +393,7 @@ fn diagnostics_say_what_is_wrong_and_actions_mend_it() {
     assert!(editor.text(&note).contains("the [[plan]] is here"), "{}", editor.text(&note));
     let create = find(&missing, "Create the page")["command"].clone();
     editor.execute(create["command"].as_str().unwrap(), create["arguments"].clone());
-    assert_eq!(fs::read_to_string(vault.join("plam.md")).unwrap(), "# plam\n");
+    assert!(fs::read_to_string(vault.join("plam.md")).unwrap().ends_with("# plam\n"));
 
     editor.set(&note, "---\ntitle: x\nbad: [\n---\ntext\n");
     editor.wait("the frontmatter", |editor| editor.diagnostics[&note][0]["code"] == "frontmatter");

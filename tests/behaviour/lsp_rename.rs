@@ -144,7 +144,8 @@ fn an_undo_in_one_document_is_explained_and_a_command_turns_all_back() {
     editor.save(&b);
     editor.set(&a, "[[Old]]\n");
     editor.wait("the diagnostic", |editor| {
-        editor.diagnostics[&a][0]["message"] == "\"Old\" is now \"New\""
+        let found = editor.diagnostics.get(&a);
+        found.is_some_and(|found| found[0]["message"] == "\"Old\" is now \"New\"")
     });
     let params = json!({
         "textDocument": { "uri": a }, "range": editor.diagnostics[&a][0]["range"],

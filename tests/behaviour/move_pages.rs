@@ -124,7 +124,7 @@ fn a_page_that_moves_back_keeps_its_file_after_a_kill() {
     home.json(["mv", "notes/beta", "notes/alpha"]);
     daemon.kill();
     let _daemon = home.daemon();
-    assert_eq!(fs::read_to_string(home.page_file("notes/alpha")).unwrap(), "Text.\n");
+    assert!(fs::read_to_string(home.page_file("notes/alpha")).unwrap().ends_with("Text.\n"));
     assert!(!home.page_file("notes/beta").exists());
 }
 
