@@ -6,7 +6,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use brain_protocol::{Fault, FaultCode, Hello, Mcp, Operation, PROTOCOL, Request, VERSION, encode};
+use brain_protocol::{
+    Fault, FaultCode, Hello, Mcp, Operation, PROTOCOL, Reply, Request, VERSION, encode,
+};
 use interprocess::local_socket::Stream;
 
 use crate::{
@@ -95,17 +97,31 @@ impl Context {
         may_start: bool,
         on_line: &mut dyn FnMut(&str),
     ) -> Result<O::Reply, Fault> {
-        let request: Request = operation.into();
-        let request_bytes = encode(&request).map_err(|e| {
+        O::read_reply(self.send_with_progress(&operation.into(), may_start, on_line)?)
+    }
+
+    /// Sends any request, and starts the daemon if `may_start` and none runs.
+    ///
+    /// # Errors
+    /// As [`Self::call`].
+    pub(crate) fn send_request(&self, request: &Request, may_start: bool) -> Result<Reply, Fault> {
+        self.send_with_progress(request, may_start, &mut |_| {})
+    }
+
+    fn send_with_progress(
+        &self,
+        request: &Request,
+        may_start: bool,
+        on_line: &mut dyn FnMut(&str),
+    ) -> Result<Reply, Fault> {
+        let request_bytes = encode(request).map_err(|e| {
             Fault::new(FaultCode::TooLarge, format!("the request is too long for a message: {e}"))
                 .hint("send less data at once")
         })?;
         let max_silence = if request.is_slow() { MAX_SILENCE_SLOW } else { MAX_SILENCE };
         self.exchange(&request_bytes, may_start, |mut session| {
             let mut progress = DelayedBar::new(self.quiet);
-            let reply =
-                session.read_answer(max_silence, |event| progress.handle(&event, on_line))?;
-            O::read_reply(reply)
+            session.read_answer(max_silence, |event| progress.handle(&event, on_line))
         })
     }
 

@@ -80,6 +80,43 @@ pub(crate) fn no_lines(rows: &str, form: &str) -> String {
     format!("no {rows}; to add one, write a line of this form in a page: {form}")
 }
 
+/// The option `--limit`, for lists in which `--page` names a page.
+#[derive(Debug, Args)]
+pub(crate) struct LimitOption {
+    /// Number of rows, 1 to 1000
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 100,
+        value_parser = clap::value_parser!(u32).range(1..=1000)
+    )]
+    pub(crate) limit: u32,
+}
+
+impl LimitOption {
+    /// Returns the outcome that prints a list. `truncated` says whether more rows exist; `rows`
+    /// names them in the plural.
+    ///
+    /// # Errors
+    /// As [`Context::list`].
+    pub(crate) fn print<L: Listing>(
+        &self,
+        context: &Context,
+        format: &FormatOption,
+        list: L,
+        truncated: bool,
+        rows: &str,
+    ) -> Result<Outcome, Fault> {
+        let note = match list.records().is_empty() {
+            true => Some(format!("no {rows}")),
+            false => {
+                truncated.then(|| format!("more {rows} exist: use --limit, or an earlier time"))
+            }
+        };
+        context.list(&ListWithNote { list, note }, format)
+    }
+}
+
 /// The options of a list of pages, or of lines of pages.
 #[derive(Debug, Args)]
 pub(crate) struct ListOptions {

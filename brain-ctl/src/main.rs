@@ -7,6 +7,7 @@
 
 mod ai_clients;
 mod args;
+mod as_of;
 mod command;
 mod completion;
 mod connect;

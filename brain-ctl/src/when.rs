@@ -226,6 +226,11 @@ pub(crate) fn format_to_second(time: &str) -> String {
     format_local(time, "%Y-%m-%d %H:%M:%S")
 }
 
+/// Formats an RFC 3339 time in the user's time zone as RFC 3339 with its offset.
+pub(crate) fn format_with_offset(time: &str) -> String {
+    format_local(time, "%Y-%m-%dT%H:%M:%S%.3f%:z")
+}
+
 /// Formats an RFC 3339 time in the user's time zone. Returns a text that is no time unchanged.
 fn format_local(time: &str, format: &str) -> String {
     match time.parse::<Timestamp>() {
@@ -310,6 +315,7 @@ mod tests {
             (format_to_second(at), format_to_day(at)),
             ("2026-11-21 04:51:43".into(), "2026-11-21".into())
         );
+        assert_eq!(format_with_offset(at), "2026-11-21T04:51:43.123+00:00");
         assert_eq!(format_to_minute("soon"), "soon");
     }
 }

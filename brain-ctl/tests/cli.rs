@@ -178,6 +178,7 @@ fn answers(request: Request) -> Vec<Answer> {
             trust: TrustLevel::Owner,
             outside_lines: Vec::new(),
             copy_of: None,
+            id: 0,
         })),
         Request::Import(_) => {
             return vec![
@@ -204,6 +205,7 @@ fn answers(request: Request) -> Vec<Answer> {
                     left_out: IgnoredFiles::default(),
                     not_imported: Vec::new(),
                     posts: None,
+                    secrets: 0,
                 })),
             ];
         }

@@ -87,6 +87,7 @@ async fn serve(home: Home, config: Config, sockets: Sockets, end: DaemonEnd) -> 
         .tunnel
         .set_starter(Arc::new(SystemStarter::supervised().on_exit(Arc::new(on_agent_exit))));
     let door = Door::new(Arc::clone(&brain));
+    door.seen().set_renderer(brain_mcp::renderer());
     tracker.spawn(ipc::serve(listener, door.clone(), tracker.clone(), stop.clone()));
     tracker.spawn(listeners.serve(door, stop.clone()));
     let runner = workers::Runner {

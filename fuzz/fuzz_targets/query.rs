@@ -29,11 +29,14 @@ fn index() -> &'static (tempfile::TempDir, Index) {
                 source: SourceId::default(),
                 slug: Slug::parse(format!("p/{id}")).expect("a slug"),
                 title: body.chars().take(12).collect(),
+                file_name: id.to_string(),
                 aliases: vec!["Budget".into()],
                 tags: vec!["work".into()],
                 page_type: "note".into(),
+                fields: vec![("author".into(), vec!["Ann Lee".into()])],
                 body: body.into(),
                 updated_at: 0,
+                days: Vec::new(),
             }))]);
             if id == 2 {
                 index.flush().expect("flushed");

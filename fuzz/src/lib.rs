@@ -1,8 +1,25 @@
 //! What fuzz targets share.
 
 use std::collections::HashSet;
+use std::sync::OnceLock;
 
+use brain_convert::formats;
+use brain_convert_base::Format;
 use brain_page::{ConvertedLine, Document, attachment_name};
+
+/// The variable with the name of the only format to try.
+const FORMAT: &str = "BRAIN_FUZZ_FORMAT";
+
+/// Returns the format that the environment names, or else the one with this number.
+pub fn format(number: u8) -> &'static Format {
+    static ONLY: OnceLock<Option<&Format>> = OnceLock::new();
+    let only = ONLY.get_or_init(|| {
+        let name = std::env::var(FORMAT).ok()?;
+        Some(formats().find(|format| format.name == name).expect("a name of a format"))
+    });
+    let by_number = || formats().nth(usize::from(number) % formats().count()).expect("a format");
+    only.unwrap_or_else(by_number)
+}
 
 /// Checks the lines of a conversion. Each page has a path of its own and a readable text, each file
 /// follows its page, and the last line counts the pages.

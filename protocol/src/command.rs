@@ -88,7 +88,7 @@ commands! {
     ImportPath { path } = "import PATH";
     ImportReport { id } = "import --report ID";
     ImportReports = "import --report";
-    ImportUndo { id } = "import --undo ID";
+    ImportUndo { id } = "undo --import ID";
     JobsList = "jobs list";
     JobsListFailed = "jobs list --state failed";
     JobsListQueued = "jobs list --state queued";
@@ -111,6 +111,7 @@ commands! {
     ModelList = "model list";
     Put { page } = "put SLUG";
     PutFile { page, file } = "put SLUG --file FILE";
+    Redo = "redo";
     Restart = "restart";
     Restore { page } = "restore SLUG";
     Search { words } = "search WORDS";
@@ -137,6 +138,8 @@ commands! {
     TunnelStart = "tunnel start";
     TunnelStatus = "tunnel status";
     TunnelStop = "tunnel stop";
+    Undo = "undo";
+    UndoPage { page } = "undo SLUG";
 }
 
 impl fmt::Display for Command {

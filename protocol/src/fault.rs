@@ -186,6 +186,8 @@ fault_codes! {
     OutcomeUnknown = "outcome_unknown" => Failed,
     /// This machine cannot follow the others before its owner acts.
     MachineStopped = "machine_stopped" => Failed,
+    /// A recorded answer cannot be rendered again.
+    NotReplayable = "not_replayable" => Failed,
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ mod digest;
 mod direction;
 mod edit;
 mod edit_distance;
+mod editor;
 mod embedding;
 mod everyday;
 mod fault;
@@ -29,6 +30,7 @@ mod home_owner;
 mod ideas;
 mod io_reason;
 mod jobs;
+mod ledger;
 mod links;
 mod machines;
 mod name;
@@ -68,6 +70,7 @@ pub use digest::*;
 pub use direction::{escape_json, is_direction_control, reorders_text};
 pub use edit::*;
 pub use edit_distance::{EditDistance, EditRow, MAX_EDITS, nearest};
+pub use editor::*;
 pub use embedding::*;
 pub use everyday::*;
 pub use fault::{Exit, Fault, FaultCode, SIZE_LIMIT_HINT};
@@ -79,6 +82,7 @@ pub use home_owner::{own_home_hint, refuse_root};
 pub use ideas::*;
 pub use io_reason::io_reason;
 pub use jobs::*;
+pub use ledger::*;
 pub use links::*;
 pub use machines::*;
 pub use name::{MAX_SLUG_BYTES, NameError, Slug, SourceId};
@@ -110,7 +114,7 @@ pub const PROTOCOL: u16 = 22;
 
 /// The hash of the declarations of the wire types, with which a test finds a change of them.
 #[cfg(test)]
-const WIRE_TYPES: u64 = 0x60dd_6ca0_7421_c431;
+const WIRE_TYPES: u64 = 0x8b70_ce44_1286_a90d;
 
 /// The skill that tells agents how to use brain: a `SKILL.md` with frontmatter.
 pub const SKILL: &str = include_str!("SKILL.md");

@@ -5,33 +5,35 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AdminToken, AdminTokenReply, AnswerSave, Append, Ask, AskReply, Attach, AttachReply,
-    AttachmentContent, AttachmentGet, AttachmentList, Attachments, Audit, AuditList, Backlinks,
-    Backup, BackupList, BackupListReply, BackupReply, BackupVerify, BrokenLinks, BrokenLinksReply,
-    BrowserOpen, BrowserOpenReply, Capture, ClientList, ClientRegister, ClientRegisterReply,
-    ClientReply, ClientRevoke, ClientUpdate, Clients, CollectorAlerts, CollectorAlertsReply,
-    CollectorCollect, CollectorCurve, CollectorDeletions, CollectorDeletionsReply, CollectorDigest,
-    CollectorEnrich, CollectorEnrichReply, CollectorRun, CollectorSetup, CollectorSetupReply,
-    CollectorStatus, CollectorStatusReply, Command, Complete, Completions, ConflictList, Conflicts,
-    ConnectReport, ConnectTest, ContradictionList, Contradictions, Costs, CostsReply, Curve,
-    Delete, DeleteReply, Detach, Diff, DiffReply, Digest, Doctor, DoctorReply, Embed, EmbedReply,
-    Export, ExportReply, Fault, FaultCode, Get, Graph, GraphLayout, GraphLayoutReply, GraphReply,
-    History, HistoryReply, Hits, IdeaRuns, IdeaRunsReply, Ideas, IdeasReply, Import, ImportReply,
-    ImportReports, ImportReportsReply, ImportUndo, ImportUndoReply, IngestJob, JobList, JobRetry,
-    JobRetryReply, JobShow, Jobs, Keep, Link, LinkReply, Links, LinksReply, List, MachineList,
-    MachineRemove, MachineRemoveReply, Machines, MachinesInit, MachinesInitReply, MachinesJoin,
-    MachinesJoinReply, MachinesLeave, MachinesPlan, MachinesPlanReply, MachinesRotateKey,
-    MachinesRotateKeyReply, MachinesStatus, MachinesStatusReply, Mcp, McpReply, Merge,
-    ModelInstall, ModelInstallReply, ModelList, Models, MoveReply, Orphans, Page, Pages, Purge,
-    PurgeReply, Put, Random, RecallReply, RecallRun, Rename, Reply, Restore, RestoreReply, Revert,
-    Scope, Search, Settle, Settled, SourceAdd, SourceDefault, SourceList, SourceRemove,
-    SourceReply, SourceSet, SourcesReply, StaleAnswerList, StaleAnswers, Status, StatusReply, Stop,
-    StopReply, Sync, SyncReply, Tags, TagsReply, Timeline, TimelineDays, TimelineDaysReply,
-    TimelineReply, Today, Todos, TodosReply, TokenCreate, TokenCreateReply, TokenList, TokenRevoke,
-    TokenRevokeReply, Tokens, Trust, TunnelReplay, TunnelReplayReply, TunnelRequests,
-    TunnelRequestsReply, TunnelSetup, TunnelSetupReply, TunnelStart, TunnelStatus,
-    TunnelStatusReply, TunnelStop, UnexpectedReply, VoiceReply, VoiceTurn, Why, WhyReply,
-    WriteReply, hint,
+    AdminToken, AdminTokenReply, AnswerSave, Append, AsOf, AsOfReply, Ask, AskReply, Attach,
+    AttachReply, AttachmentContent, AttachmentGet, AttachmentList, Attachments, Audit, AuditList,
+    Backlinks, Backup, BackupList, BackupListReply, BackupReply, BackupVerify, BrokenLinks,
+    BrokenLinksReply, BrowserOpen, BrowserOpenReply, Capture, Changes, ChangesReply, ClientList,
+    ClientRegister, ClientRegisterReply, ClientReply, ClientRevoke, ClientUpdate, Clients,
+    CollectorAlerts, CollectorAlertsReply, CollectorCollect, CollectorCurve, CollectorDeletions,
+    CollectorDeletionsReply, CollectorDigest, CollectorEnrich, CollectorEnrichReply, CollectorRun,
+    CollectorSetup, CollectorSetupReply, CollectorStatus, CollectorStatusReply, Command, Complete,
+    Completions, ConflictList, Conflicts, ConnectReport, ConnectTest, ContradictionList,
+    Contradictions, Costs, CostsReply, Curve, Delete, DeleteReply, Detach, Diff, DiffReply, Digest,
+    Doctor, DoctorReply, EditorChanges, EditorChangesReply, Embed, EmbedReply, Export, ExportReply,
+    Fault, FaultCode, Get, Graph, GraphLayout, GraphLayoutReply, GraphReply, History, HistoryReply,
+    Hits, IdeaRuns, IdeaRunsReply, Ideas, IdeasReply, Import, ImportReply, ImportReports,
+    ImportReportsReply, IngestJob, JobList, JobRetry, JobRetryReply, JobShow, Jobs, Keep, LeftList,
+    LeftReply, Link, LinkReply, Links, LinksReply, List, MachineList, MachineRemove,
+    MachineRemoveReply, Machines, MachinesInit, MachinesInitReply, MachinesJoin, MachinesJoinReply,
+    MachinesLeave, MachinesPlan, MachinesPlanReply, MachinesRotateKey, MachinesRotateKeyReply,
+    MachinesStatus, MachinesStatusReply, Mcp, McpReply, Merge, ModelInstall, ModelInstallReply,
+    ModelList, Models, MoveReply, Orphans, Page, PageNames, PageNamesReply, Pages, Purge,
+    PurgeReply, Put, Random, RecallReply, RecallRun, Redo, Refactor, RefactorReply, Rename, Reply,
+    Resolve, ResolveReply, Restore, RestoreReply, Revert, Scope, Search, SeenList, SeenReplay,
+    SeenReplayReply, SeenReply, Settle, Settled, SourceAdd, SourceDefault, SourceList,
+    SourceRemove, SourceReply, SourceSet, SourcesReply, StaleAnswerList, StaleAnswers, Status,
+    StatusReply, Stop, StopReply, Sync, SyncReply, Tags, TagsReply, Timeline, TimelineDays,
+    TimelineDaysReply, TimelineReply, Today, Todos, TodosReply, TokenCreate, TokenCreateReply,
+    TokenList, TokenRevoke, TokenRevokeReply, Tokens, Trust, TunnelReplay, TunnelReplayReply,
+    TunnelRequests, TunnelRequestsReply, TunnelSetup, TunnelSetupReply, TunnelStart, TunnelStatus,
+    TunnelStatusReply, TunnelStop, Undo, UndoReply, UnexpectedReply, VoiceReply, VoiceTurn, Why,
+    WhyReply, WriteReply, hint,
 };
 
 /// An operation of the daemon. The value is its parameters.
@@ -268,13 +270,23 @@ operations! {
     ConflictList, "conflicts", Read => Conflicts;
     Keep, "keep", Write => WriteReply;
     ImportReports, "import --report", Admin => ImportReportsReply;
-    ImportUndo, "import --undo", Admin, Slow => ImportUndoReply;
     Why, "why", Read => WhyReply;
+    Undo, "undo", Admin or Write if is_of_caller, Slow => UndoReply;
+    Redo, "redo", Write, Slow => UndoReply;
+    AsOf, "as of", Admin or Read if only_reads, Slow => AsOfReply;
+    Changes, "diff --since", Read, Slow => ChangesReply;
+    LeftList, "left", Admin, WithoutHome => LeftReply;
+    SeenList, "seen", Admin, WithoutHome => SeenReply;
+    SeenReplay, "seen --replay", Admin, WithoutHome => SeenReplayReply;
     ContradictionList, "contradictions", Read, Slow => Contradictions;
     Settle, "settle", Admin, Slow => Settled;
     AnswerSave, "ask --save", Admin => WriteReply;
     StaleAnswerList, "ask --stale", Read, Slow => StaleAnswers;
     RecallRun, "recall", Admin, Slow => RecallReply;
+    Resolve, "editor links", Read => ResolveReply;
+    PageNames, "editor names", Read => PageNamesReply;
+    EditorChanges, "editor changes", Read => EditorChangesReply;
+    Refactor, "editor rename", Write, Slow => RefactorReply;
 }
 
 #[cfg(test)]

@@ -68,6 +68,18 @@ pub struct Page {
     /// The path, in its source, of the file of which its file is a copy, by the name that a sync
     /// program gave it. There need not be such a file any more.
     pub copy_of: Option<String>,
+    /// The page's id. Not on the wire.
+    #[serde(skip)]
+    pub id: u64,
+}
+
+/// A version of a page, with the number that the store has for the page. Not on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PageVersion {
+    /// The page's id.
+    pub page: u64,
+    /// The number of the version.
+    pub version: u32,
 }
 
 /// `brain list`: lists pages.
@@ -152,6 +164,9 @@ pub struct PageRow {
     /// The path, in its source, of the file of which its file is a copy, by the name that a sync
     /// program gave it. There need not be such a file any more.
     pub copy_of: Option<String>,
+    /// The page's version. Not on the wire.
+    #[serde(skip)]
+    pub page: PageVersion,
 }
 
 /// `brain capture`: stores a new page.

@@ -6,20 +6,21 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AdminTokenReply, AskReply, AttachReply, AttachmentContent, Attachments, Audit, BackupListReply,
-    BackupReply, BrokenLinksReply, BrowserOpenReply, ClientRegisterReply, ClientReply, Clients,
-    CollectorAlertsReply, CollectorDeletionsReply, CollectorEnrichReply, CollectorRun,
-    CollectorSetupReply, CollectorStatusReply, Completions, Conflicts, ConnectReport,
-    Contradictions, CostsReply, Curve, DeleteReply, DiffReply, Digest, DoctorReply, EmbedReply,
-    ExportReply, Fault, GraphLayoutReply, GraphReply, HistoryReply, Hits, IdeaRunsReply,
-    IdeasReply, ImportReply, ImportReportsReply, ImportUndoReply, IngestJob, JobRetryReply, Jobs,
-    LinkReply, LinksReply, MachineRemoveReply, Machines, MachinesInitReply, MachinesJoinReply,
-    MachinesPlanReply, MachinesRotateKeyReply, MachinesStatusReply, McpReply, ModelInstallReply,
-    Models, MoveReply, Page, PageTags, Pages, PurgeReply, RecallReply, RestoreReply, Settled,
-    SourceReply, SourcesReply, StaleAnswers, StatusReply, StopReply, SyncReply, TagCounts,
-    TimelineDaysReply, TimelineReply, TodosReply, TokenCreateReply, TokenRevokeReply, Tokens,
-    TunnelReplayReply, TunnelRequestsReply, TunnelSetupReply, TunnelStatusReply, VoiceReply,
-    WhyReply, WriteReply,
+    AdminTokenReply, AsOfReply, AskReply, AttachReply, AttachmentContent, Attachments, Audit,
+    BackupListReply, BackupReply, BrokenLinksReply, BrowserOpenReply, ChangesReply,
+    ClientRegisterReply, ClientReply, Clients, CollectorAlertsReply, CollectorDeletionsReply,
+    CollectorEnrichReply, CollectorRun, CollectorSetupReply, CollectorStatusReply, Completions,
+    Conflicts, ConnectReport, Contradictions, CostsReply, Curve, DeleteReply, DiffReply, Digest,
+    DoctorReply, EditorChangesReply, EmbedReply, ExportReply, Fault, GraphLayoutReply, GraphReply,
+    HistoryReply, Hits, IdeaRunsReply, IdeasReply, ImportReply, ImportReportsReply, IngestJob,
+    JobRetryReply, Jobs, LeftReply, LinkReply, LinksReply, MachineRemoveReply, Machines,
+    MachinesInitReply, MachinesJoinReply, MachinesPlanReply, MachinesRotateKeyReply,
+    MachinesStatusReply, McpReply, ModelInstallReply, Models, MoveReply, Page, PageNamesReply,
+    PageTags, Pages, PurgeReply, RecallReply, RefactorReply, ResolveReply, RestoreReply,
+    SeenReplayReply, SeenReply, Settled, SourceReply, SourcesReply, StaleAnswers, StatusReply,
+    StopReply, SyncReply, TagCounts, TimelineDaysReply, TimelineReply, TodosReply,
+    TokenCreateReply, TokenRevokeReply, Tokens, TunnelReplayReply, TunnelRequestsReply,
+    TunnelSetupReply, TunnelStatusReply, UndoReply, VoiceReply, WhyReply, WriteReply,
 };
 
 /// One message of an answer: any number of events, then a reply or a fault.
@@ -167,12 +168,21 @@ replies! {
     MachinesRotateKey(MachinesRotateKeyReply),
     Conflicts(Conflicts),
     ImportReports(ImportReportsReply),
-    ImportUndo(ImportUndoReply),
     Why(WhyReply),
+    Undo(UndoReply),
+    AsOf(AsOfReply),
+    Changes(ChangesReply),
+    Left(LeftReply),
+    Seen(SeenReply),
+    SeenReplay(SeenReplayReply),
     Contradictions(Contradictions),
     Settled(Settled),
     StaleAnswers(StaleAnswers),
     Recall(RecallReply),
+    Resolve(ResolveReply),
+    PageNames(PageNamesReply),
+    EditorChanges(EditorChangesReply),
+    Refactor(RefactorReply),
 }
 
 /// The reply to `tags`: one page's tags if the request names a page, else all tags.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Slug, SourceId, TrustLevel};
+use crate::{PageVersion, Slug, SourceId, TrustLevel};
 
 /// `brain search`: finds pages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
@@ -96,6 +96,32 @@ pub struct Hit {
     /// The path, in its source, of the file of which its file is a copy, by the name that a sync
     /// program gave it. There need not be such a file any more.
     pub copy_of: Option<String>,
+    /// How `snippet` is made from the page's body; `None` if it is made from the frontmatter. Not on
+    /// the wire.
+    #[serde(skip)]
+    pub span: Option<SnippetSpan>,
+    /// The page's version. Not on the wire.
+    #[serde(skip)]
+    pub page: PageVersion,
+    /// The ids of the pages in `also_in`. Not on the wire.
+    #[serde(skip)]
+    pub copies: Vec<u64>,
+}
+
+/// The part of a body that a snippet shows. The snippet can be made from it again, without the
+/// question. All numbers are byte offsets in the body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SnippetSpan {
+    /// Where the snippet begins.
+    pub start: u32,
+    /// The end of the matches that it shows.
+    pub matches_end: u32,
+    /// Where it ends at the latest.
+    pub limit: u32,
+    /// Whether its passage has text before `start`.
+    pub has_more_before: bool,
+    /// Whether its passage has text after `limit`.
+    pub has_more_after: bool,
 }
 
 /// One part of a score.

@@ -18,6 +18,8 @@ pub struct Import {
     pub since: Option<String>,
     /// Whether to write nothing and report what would change.
     pub dry_run: bool,
+    /// Whether to remove API keys, tokens and private keys from the texts.
+    pub scrub: bool,
 }
 
 words! {
@@ -79,6 +81,9 @@ pub struct ImportReply {
     /// posts, or if no collector is set up.
     #[serde(default)]
     pub posts: Option<ImportedPosts>,
+    /// The number of secrets that were removed from the texts; 0 if the import did not ask for that.
+    #[serde(default)]
+    pub secrets: u64,
 }
 
 /// What became of imported posts in the collector's files.
@@ -164,36 +169,6 @@ pub struct ImportRow {
     pub pages: u64,
     /// When it was undone.
     pub undone_at: Option<String>,
-}
-
-/// `brain import --undo`: undoes an import.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ImportUndo {
-    /// The import.
-    pub id: String,
-    /// Whether to write nothing and report what would change.
-    pub dry_run: bool,
-}
-
-/// What became of the pages of an import that was undone.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ImportUndoReply {
-    /// The import.
-    pub id: String,
-    /// Whether it was a dry run.
-    pub dry_run: bool,
-    /// The number of pages that the import created or restored, and that are deleted now.
-    pub deleted: u64,
-    /// The number of pages that have their former text again.
-    pub reverted: u64,
-    /// The number of pages that the import did not change, or that are undone already.
-    pub untouched: u64,
-    /// The pages that stay as they are, and why; at most the first 1000.
-    pub kept: Vec<ImportFailure>,
-    /// The number of all pages that stay as they are.
-    pub kept_total: u64,
-    /// The directory of the collector whose files keep posts that the import added.
-    pub posts_directory: Option<String>,
 }
 
 /// `brain export`: writes all pages as files.

@@ -263,6 +263,7 @@ fn a_search_does_not_wait_for_a_concurrent_import_or_sync() {
         format: None,
         since: None,
         dry_run: false,
+        scrub: false,
     });
     let sync =
         Request::Sync(Sync { source: Some(SourceId::parse("notes").unwrap()), ..Sync::default() });

@@ -228,13 +228,14 @@ pub(crate) fn settle(home: &TestHome) {
 }
 
 /// Imports the directory. Returns `None` if the daemon was killed.
-fn import(home: &TestHome, dir: &Path) -> Option<ImportReply> {
+pub(crate) fn import(home: &TestHome, dir: &Path) -> Option<ImportReply> {
     let request = Request::Import(Import {
         path: dir.display().to_string(),
         source: None,
         format: None,
         since: None,
         dry_run: false,
+        scrub: false,
     });
     match home.connect()?.try_ask(&request)? {
         Ok(Reply::Import(reply)) => Some(reply),

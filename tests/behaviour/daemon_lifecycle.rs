@@ -73,6 +73,7 @@ fn sigterm_during_an_import_and_captures_loses_nothing() {
                 format: None,
                 since: None,
                 dry_run: false,
+                scrub: false,
             }))
         });
         for worker in 0..4 {

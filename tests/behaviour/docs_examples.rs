@@ -68,10 +68,14 @@ run_documents! {
         .that_starts_daemons()
         .replacing("/tmp/brain-dev", "~/brain-dev");
     every_example_of_editing_runs: "docs/editing.md", Reader::new();
+    every_example_of_editors_runs: "docs/editors.md", Reader::new()
+        .with_file("notes/plan.md", "# Plan\n");
     every_example_of_errors_runs: "docs/errors.md", Reader::new();
     every_example_of_the_first_run_runs: "docs/first-run.md", Reader::new()
         .with_file(".cursor/mcp.json", "{}")
         .with_file(".codex/config.toml", "");
+    every_example_of_seen_and_left_runs: "docs/seen-and-left.md", Reader::new()
+        .with_page("people/ada", "# Ada Lovelace\n");
     every_example_of_the_http_api_runs: "docs/http-api.md", Reader::new()
         .with_page("people/ada-lovelace", "# Ada Lovelace\n\nWrote a program.\n");
     every_example_of_ideas_runs: "docs/ideas.md", reader_with_notes();
@@ -130,6 +134,8 @@ run_documents! {
         .with_page("companies/acme", "# Acme\n");
     every_example_of_sources_runs: "docs/sources.md", Reader::new()
         .with_file("vaults/work/plan.md", "# Plan\n");
+    every_example_of_time_runs: "docs/time.md", Reader::new()
+        .with_page("projects/latency", "# Latency budget\n\nAsk [[people/ann]] about it.\n");
     every_example_of_the_store_runs: "docs/store.md", Reader::new()
         .having_run(&["backup", "create", "brain-monday.redb"]);
     every_example_of_sync_runs: "docs/sync.md", reader_with_a_work_tree();

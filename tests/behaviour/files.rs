@@ -74,7 +74,7 @@ fn files_changed_by_others_are_never_overwritten() {
         outbox["message"],
         format!(
             "1 file differs from its page: {path}: another program changed the same lines as the \
-             page, so brain replaced neither; the text of the file is version 2 of the page"
+             page, so brain replaced neither; the text of the file is version 3 of the page"
         )
     );
     let hint = outbox["hint"].as_str().unwrap();

@@ -54,6 +54,7 @@ impl Fixture {
             format: None,
             since: None,
             dry_run: false,
+            scrub: false,
         });
         match self.brain.answer(&Caller::local(0), import, &NoProgress)? {
             Reply::Import(reply) => Ok(reply),
@@ -199,7 +200,8 @@ fn without_the_program_markdown_is_imported_with_a_warning() {
     fs::write(notes.join("a.md"), "text\n").unwrap();
     let brain = open(&dir.path().join("home"), dir.path().join("missing"));
     let path = notes.to_str().unwrap().to_owned();
-    let import = Import { path, source: None, format: None, since: None, dry_run: false };
+    let import =
+        Import { path, source: None, format: None, since: None, dry_run: false, scrub: false };
     let Ok(Reply::Import(reply)) =
         brain.answer(&Caller::local(0), Request::Import(import), &NoProgress)
     else {

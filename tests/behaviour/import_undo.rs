@@ -25,9 +25,9 @@ fn import(home: &TestHome, dir: &Path) -> (Value, String) {
     (reply, id)
 }
 
-/// Returns the numbers of deleted, reverted, untouched and kept pages.
-fn counts(reply: &Value) -> [u64; 4] {
-    ["deleted", "reverted", "untouched", "kept_total"].map(|field| reply[field].as_u64().unwrap())
+/// Returns the numbers of pages that are taken back, kept in part, and untouched.
+fn counts(reply: &Value) -> [u64; 3] {
+    ["taken_back", "kept_in_part", "untouched"].map(|field| reply[field].as_u64().unwrap())
 }
 
 #[test]
@@ -46,17 +46,17 @@ fn new_pages_are_deleted_and_others_get_their_former_text() {
     );
 
     let dry = home.json(["import", "--undo", &id, "--dry-run"]);
-    assert_eq!((counts(&dry), &dry["dry_run"]), ([2, 1, 0, 0], &json!(true)), "{dry}");
+    assert_eq!((counts(&dry), &dry["dry_run"]), ([3, 0, 0], &json!(true)), "{dry}");
     assert_eq!(home.get("old")["body"], "Second\n");
     let undone = home.json(["import", "--undo", &id]);
-    assert_eq!(counts(&undone), [2, 1, 0, 0], "{undone}");
+    assert_eq!(counts(&undone), [3, 0, 0], "{undone}");
     assert_eq!(home.get("old")["body"], "The first text\n");
     assert_eq!(texts(&home.json(["list"])["pages"], "slug"), ["old"]);
     assert!(home.search("New").is_empty() && home.search("Second").is_empty());
     assert!(!home.page_file("new").exists());
 
     // The same again changes nothing. What was undone can come again.
-    assert_eq!(counts(&home.json(["import", "--undo", &id])), [0, 0, 3, 0]);
+    assert_eq!(counts(&home.json(["import", "--undo", &id])), [0, 0, 3]);
     assert_eq!(import(&home, &dir).0["restored"], 2);
     assert_eq!(home.get("gone")["body"], "Back\n");
 }
@@ -71,12 +71,53 @@ fn pages_that_changed_since_stay_and_are_named() {
     home.put("edited", "Mine\n");
     home.brain(["mv", "moved", "elsewhere"]).expect(0);
     let undone = home.json(["import", "--undo", &id]);
-    assert_eq!(counts(&undone), [1, 0, 0, 2], "{undone}");
-    assert_eq!(texts(&undone["kept"], "path"), ["edited", "moved"]);
+    assert_eq!(counts(&undone), [2, 1, 0], "{undone}");
+    assert_eq!(undone["pages"][2]["page"]["slug"], "edited");
     assert_eq!(home.get("edited")["body"], "Mine\n");
-    assert_eq!(home.get("elsewhere")["body"], "Moves\n");
+    // A page is the same under another name.
+    home.fault(["get", "elsewhere"], 4);
     let text = home.brain(["import", "--undo", &id]).expect(0).stdout;
-    assert!(text.contains("kept: edited: it changed since the import"), "{text}");
+    assert!(text.contains("it is taken back already"), "{text}");
+}
+
+/// T4: what the import created goes, what it changed gets its former text and keeps later lines,
+/// and what it found unchanged is named.
+#[test]
+fn a_page_that_the_import_changed_keeps_later_lines() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let kim = "# Kim\n\nSails.\n";
+    let _ = import(&home, &notes(&home, &[("oda", "# Oda\n\nold\n\nend\n"), ("kim", kim)]));
+    let dir = notes(&home, &[("oda", "# Oda\n\nnew\n\nend\n"), ("kim", kim), ("pia", "# Pia\n")]);
+    let (_, id) = import(&home, &dir);
+    let oda = home.get("oda")["body"].as_str().unwrap().replace("end", "the owner's end");
+    home.put("oda", &oda);
+    let versions = |slug: &str| home.get(slug)["version"].clone();
+    let before = versions("kim");
+    let plan = home.json(["undo", "--import", &id, "--dry-run"]);
+    let rows: Vec<(&str, &str, &Value)> = plan["pages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| {
+            let slug = row["page"]["slug"].as_str().unwrap();
+            (slug, row["effect"].as_str().unwrap(), &row["event"])
+        })
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            ("pia", "taken_back", &json!("created")),
+            ("oda", "kept_in_part", &json!("written")),
+            ("kim", "untouched", &Value::Null),
+        ]
+    );
+    assert_eq!(home.get("oda")["body"], "# Oda\n\nnew\n\nthe owner's end\n");
+    home.json(["undo", "--import", &id, "--yes"]);
+    assert_eq!(home.get("oda")["body"], "# Oda\n\nold\n\nthe owner's end\n");
+    assert_eq!(versions("kim"), before);
+    home.fault(["get", "pia"], 4);
+    home.brain(["restore", "pia"]).expect(0);
 }
 
 #[test]
@@ -89,7 +130,7 @@ fn reports_stay_and_name_the_imports() {
     assert!(first["not_imported"][0]["path"] == "picture.bin", "{first}");
     fs::write(dir.join("one.md"), "2\n").unwrap();
     let text = home.brain(["import", dir.to_str().unwrap()]).expect(0).stdout;
-    assert!(text.contains("undo it: brain import --undo "), "{text}");
+    assert!(text.contains("undo it: brain undo --import "), "{text}");
     assert!(daemon.is_running());
     daemon.kill();
     let _daemon = home.daemon();
@@ -132,7 +173,7 @@ fn an_import_that_a_kill_ended_can_be_undone() {
     let id = list["imports"][0]["id"].as_str().unwrap();
     let undone = home.json(["import", "--undo", id]);
     assert_eq!(
-        (&undone["deleted"], &undone["kept_total"]),
+        (&undone["taken_back"], &undone["kept_in_part"]),
         (&json!(stored), &json!(0)),
         "{undone}"
     );
@@ -163,8 +204,9 @@ fn a_page_of_another_import_is_kept() {
     fs::write(dir.join("p.md"), "Second\n").unwrap();
     let _ = import(&home, &dir);
     let undone = home.json(["import", "--undo", &first]);
-    assert_eq!(counts(&undone), [0, 0, 0, 1], "{undone}");
+    assert_eq!(counts(&undone), [1, 0, 0], "{undone}");
     assert_eq!(home.get("p")["body"], "Second\n");
+    home.fault(["get", "q"], 4);
 }
 
 #[test]
@@ -229,7 +271,7 @@ fn an_interrupted_import_says_how_to_go_on() {
         "the import was interrupted; what was stored stays".to_owned(),
         format!("see it:   brain import --report {id}"),
         format!("continue: brain import {}", dir.display()),
-        format!("undo it:  brain import --undo {id}"),
+        format!("undo it:  brain undo --import {id}"),
     ] {
         assert!(said.contains(&line), "{line}: {said}");
     }

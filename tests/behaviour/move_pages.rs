@@ -116,6 +116,19 @@ fn mv_in_a_directory_keeps_the_mode_of_the_file() {
 }
 
 #[test]
+fn a_page_that_moves_back_keeps_its_file_after_a_kill() {
+    let home = TestHome::new();
+    let daemon = home.daemon();
+    home.put("notes/alpha", "Text.\n");
+    home.json(["mv", "notes/alpha", "notes/beta"]);
+    home.json(["mv", "notes/beta", "notes/alpha"]);
+    daemon.kill();
+    let _daemon = home.daemon();
+    assert_eq!(fs::read_to_string(home.page_file("notes/alpha")).unwrap(), "Text.\n");
+    assert!(!home.page_file("notes/beta").exists());
+}
+
+#[test]
 fn mv_never_takes_the_slug_of_another_page() {
     let home = TestHome::new();
     let _daemon = home.daemon();
@@ -155,10 +168,12 @@ fn merge_joins_texts_links_and_histories() {
         .iter()
         .map(|version| version["version"].as_u64().unwrap())
         .collect();
-    assert_eq!(numbers, [4, 3, 2, 1]);
+    assert_eq!(numbers, [5, 4, 3, 2, 1]);
     let text =
         |version: &str| home.json(["get", "people/ada", "--version", version])["body"].clone();
-    assert_eq!([text("1"), text("2"), text("3")], ["from one\n", "from two\n", "into one\n"]);
+    // A number means one text for ever, so the page's own text keeps its number.
+    let texts = ["into one\n", "from one\n", "from two\n", "into one\n"];
+    assert_eq!([text("1"), text("2"), text("3"), text("4")], texts);
     assert_eq!(home.fault(["get", "ada-l"], 4)["code"], "not_found");
     home.json(["restore", "ada-l"]);
     assert_eq!(home.get("ada-l")["body"], "from two\n");

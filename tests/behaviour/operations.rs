@@ -5,7 +5,8 @@ use std::fs;
 use brain_tests::{TestHome, run, texts};
 
 /// The commands whose help is tested.
-const COMMANDS: [&str; 52] = [
+const COMMANDS: [&str; 53] = [
+    "lsp",
     "machines",
     "demo",
     "setup",

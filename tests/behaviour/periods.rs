@@ -79,5 +79,17 @@ fn times_are_local() {
             assert_eq!(found.trim() == "a", is_found, "{zone} {until}: {found}");
         }
         assert_eq!(in_zone(zone, &["list", "-q", "--since", &second]).trim(), "a", "{time}");
+        // The past: a day is that of the reader, and the instant has the reader's offset.
+        let past: Value =
+            serde_json::from_str(&in_zone(zone, &["list", "--as-of", date, "--json"])).unwrap();
+        assert_eq!(slugs(&past["pages"]), ["a"], "{zone}");
+        let at = past["as_of"]["at"].as_str().unwrap();
+        let sign = if hours < 0 { '-' } else { '+' };
+        assert!(at.ends_with(&format!("{sign}{:02}:00", hours.abs())), "{zone}: {at}");
+        assert_eq!(parse_instant(at).map(|at| at >= utc), Some(true), "{zone}: {at}");
+        let changes: Value =
+            serde_json::from_str(&in_zone(zone, &["diff", "--since", date, "--json"])).unwrap();
+        assert_eq!(changes["since"].as_str().unwrap()[..19], format!("{date}T00:00:00"), "{zone}");
+        assert_eq!(slugs(&changes["pages"]), ["a"], "{zone}");
     }
 }

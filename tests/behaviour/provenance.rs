@@ -127,6 +127,7 @@ impl Fixture {
             format: None,
             since: None,
             dry_run: false,
+            scrub: false,
         };
         let reply = expect_reply!(self.ask(Request::Import(import)), Import);
         reply

@@ -56,7 +56,7 @@ fn an_empty_file_that_is_open_for_writing_is_left_alone() {
     assert_eq!(fs::read_to_string(&file).unwrap(), "RESULT\n");
     wait_until("RESULT becomes a version", || {
         let conflicts = home.json(["conflicts"])["conflicts"].clone();
-        conflicts[0]["file_version"] == 1
+        conflicts[0]["file_version"] == 2
     });
     assert_eq!(get_note(&home, "n")["body"], "x\n", "the put text stays the page");
     home.json(["keep", "n", "file", "--source", "notes"]);
@@ -76,11 +76,11 @@ fn an_editor_that_writes_to_a_replaced_file_loses_nothing() {
     let report = sync(&home);
     assert_eq!(
         report["conflicts"],
-        json!([{"slug": "n", "path": "n.md", "kept_version": 2}]),
+        json!([{"slug": "n", "path": "n.md", "kept_version": 3}]),
         "{report}"
     );
     assert_eq!(get_note(&home, "n")["body"], "Second.\n");
-    let version = home.json(["get", "n", "--source", "notes", "--version", "2"]);
+    let version = home.json(["get", "n", "--source", "notes", "--version", "3"]);
     assert_eq!(version["body"], "Written by an editor.\n");
     let doctor = home.brain(["doctor", "--json"]).json();
     let outbox = doctor["checks"]
@@ -90,13 +90,13 @@ fn an_editor_that_writes_to_a_replaced_file_loses_nothing() {
         .find(|c| c["name"] == "outbox")
         .unwrap()
         .clone();
-    assert!(outbox["message"].as_str().unwrap().contains("version 2 of n"), "{outbox}");
+    assert!(outbox["message"].as_str().unwrap().contains("version 3 of n"), "{outbox}");
     // The editor writes the same bytes again.
     open.rewind().unwrap();
     open.write_all(b"Written").unwrap();
     assert_eq!(sync(&home)["conflicts"], json!([]), "the same conflict is reported once");
     open.write_all(b" again").unwrap();
-    assert_eq!(sync(&home)["conflicts"][0]["kept_version"], 3);
+    assert_eq!(sync(&home)["conflicts"][0]["kept_version"], 5);
 }
 
 #[test]

@@ -156,6 +156,16 @@ fn unwrapped(run: &Run) -> String {
 }
 
 #[test]
+fn setup_names_the_editors_that_can_use_the_language_server() {
+    let user = User::with_clients();
+    assert!(!user.setup(&[]).expect(0).stdout.contains("brain lsp"));
+    fs::create_dir_all(user.path("home/.config/nvim")).unwrap();
+    fs::create_dir_all(user.path("home/.emacs.d")).unwrap();
+    let output = unwrapped(&user.setup(&[]).expect(0));
+    assert!(output.contains("Neovim, Emacs can use `brain lsp`: docs/editors.md"), "{output}");
+}
+
+#[test]
 fn setup_connects_all_clients_and_undo_restores_every_byte() {
     let user = User::with_clients();
     let output = user.setup(&[]).expect(0);

@@ -1,6 +1,7 @@
 //! Time limits with a mock clock: duplicates are recognised for 24 hours, and deleted pages can be
-//! restored for 72 hours.
+//! restored for 72 hours. Submodules: purges, and states of the past.
 
+mod as_of;
 mod purge;
 
 use std::fs;

@@ -10,6 +10,7 @@
 )]
 
 mod client;
+pub mod editor;
 pub mod embedding;
 pub mod http;
 pub mod ideas_model;

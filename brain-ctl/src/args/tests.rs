@@ -42,16 +42,21 @@ fn every_command_has_a_purpose_and_two_examples() {
 /// Logs and errors name operations by the commands that users type.
 #[test]
 fn every_operation_is_named_after_a_command() {
-    const NO_COMMAND: [&str; 3] = [
+    const NO_COMMAND: [&str; 7] = [
         // The telephony provider sends it.
         "voice",
         // `brainstorm --list-runs` and `lsd --list-runs` send it.
         "idea runs",
         // Completion scripts of shells send it.
         "complete",
+        // `brain lsp` sends them.
+        "editor links",
+        "editor names",
+        "editor changes",
+        "editor rename",
     ];
     // These commands work without a daemon, or with the operation of another command.
-    const NO_OPERATION: [&str; 12] = [
+    const NO_OPERATION: [&str; 13] = [
         "demo",
         "setup",
         "serve",
@@ -61,6 +66,7 @@ fn every_operation_is_named_after_a_command() {
         "man",
         "add",
         "edit",
+        "lsp",
         "restart",
         "logs",
         "skill",

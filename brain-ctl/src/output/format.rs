@@ -32,6 +32,13 @@ pub(crate) struct FormatOption {
     pub(crate) format: Format,
 }
 
+impl FormatOption {
+    /// Returns whether the list is printed as JSON. `json` is the value of `--json`.
+    pub(crate) fn is_json(&self, json: bool) -> bool {
+        json || self.format == Format::Json
+    }
+}
+
 /// The option `--format` of a list that has no files, so the help does not show `paths`.
 #[derive(Debug, Args)]
 pub(crate) struct TableFormatOption {

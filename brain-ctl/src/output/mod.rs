@@ -24,6 +24,7 @@ use serde::Serialize;
 pub(crate) use format::{
     FormatOption, Listing, TableFormatOption, contradiction, json_records, show_list,
 };
+pub(crate) use json::line as json_line;
 pub(crate) use paint::{Paint, clean, clean_lines};
 pub(crate) use table::{Column, Table};
 pub(crate) use text::{

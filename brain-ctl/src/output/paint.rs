@@ -31,8 +31,7 @@ impl Paint {
         Self { is_enabled: uses_colour(is_terminal) }
     }
 
-    /// Returns a colour setting for tests, whatever the environment is.
-    #[cfg(test)]
+    /// Returns a colour setting, whatever the environment is.
     pub(crate) fn forced(is_enabled: bool) -> Self {
         Self { is_enabled }
     }

@@ -49,8 +49,7 @@ impl Text {
         }
     }
 
-    /// Returns a text for tests.
-    #[cfg(test)]
+    /// Returns a text without colours and links: for tests, and for standard error.
     pub(crate) fn plain(width: Option<usize>) -> Self {
         Self {
             out: String::new(),
@@ -66,8 +65,7 @@ impl Text {
         self.out.into_bytes()
     }
 
-    /// Returns the text, for tests.
-    #[cfg(test)]
+    /// Returns the text so far.
     pub(crate) fn as_str(&self) -> &str {
         &self.out
     }

@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::import::failure_lines;
 use crate::{
+    as_of::AsOfOption,
     command::{Group, Verb},
     context::Context,
     fail,
@@ -19,6 +20,9 @@ pub(crate) struct ExportCommand {
     /// Directory to write to; created if missing, otherwise it must be empty
     #[arg(value_name = "DIR")]
     dir: PathBuf,
+
+    #[command(flatten)]
+    as_of: AsOfOption,
 
     /// Only the pages of this source [default: all]
     #[arg(long, value_name = "SOURCE")]
@@ -36,7 +40,8 @@ impl Verb for ExportCommand {
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let source = fail::parse_source(self.source.as_deref())?;
         let path = absolute_utf8_path(&self.dir)?;
-        context.run(brain_protocol::Export { path, source })
+        let (reply, label) = self.as_of.call(context, brain_protocol::Export { path, source })?;
+        label.add_to(context.show(&reply)?, context.json)
     }
 }
 

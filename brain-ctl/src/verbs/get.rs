@@ -5,6 +5,7 @@ use clap::Args;
 
 use super::{page, trust};
 use crate::{
+    as_of::AsOfOption,
     command::{Group, Verb},
     context::Context,
     output::{Outcome, Show, Text, clean},
@@ -24,6 +25,9 @@ pub(crate) struct GetCommand {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     version: Option<u32>,
 
+    #[command(flatten)]
+    as_of: AsOfOption,
+
     /// Source of the page [default: `brain sources default`]
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
@@ -36,11 +40,14 @@ impl Verb for GetCommand {
     const ALIASES: &'static [&'static str] = &["show"];
     const EXAMPLES: &'static str = "Examples:
   brain get people/ada
-  brain get people/ada --version 2 > former.md";
+  brain get people/ada --version 2 > former.md
+  brain get people/ada --as-of \"last month\"";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let page = page(&self.slug, self.source.as_deref())?;
-        context.run(brain_protocol::Get { page, version: self.version })
+        let request = brain_protocol::Get { page, version: self.version };
+        let (page, label) = self.as_of.call(context, request)?;
+        label.add_to(context.show(&page)?, context.json)
     }
 }
 

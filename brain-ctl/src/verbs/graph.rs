@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 
 use super::page;
 use crate::{
+    as_of::AsOfOption,
     command::{Group, Verb},
     context::Context,
     fail,
@@ -23,7 +24,7 @@ pub(crate) struct GraphCommand {
     slug: Option<String>,
 
     /// List all pages, those with most links first; JSON also has their positions in a drawing
-    #[arg(long, conflicts_with_all = ["slug", "depth"])]
+    #[arg(long, conflicts_with_all = ["slug", "depth", "as_of"])]
     all: bool,
 
     /// Maximum distance from the page in links, 1 to 5
@@ -50,6 +51,9 @@ pub(crate) struct GraphCommand {
     /// Source of the page [default: `brain sources default`; all with --all]
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
+
+    #[command(flatten)]
+    as_of: AsOfOption,
 
     /// Format of the graph
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = GraphFormat::Table)]
@@ -81,12 +85,14 @@ impl Verb for GraphCommand {
         let source = self.source.as_deref();
         match &self.slug {
             Some(slug) => {
-                let graph = context.call(brain_protocol::Graph {
+                let request = brain_protocol::Graph {
                     page: page(slug, source)?,
                     depth: self.depth,
                     limit: self.limit.unwrap_or(100),
-                })?;
-                self.print(context, &graph, Drawing::of)
+                };
+                let (graph, label) = self.as_of.call(context, request)?;
+                let outcome = self.print(context, &graph, Drawing::of)?;
+                label.add_to(outcome, context.json || self.format == GraphFormat::Json)
             }
             None => {
                 let graph = context.call(GraphLayout {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use brain_protocol::{
     Command, Exit, Fault, IgnoredFiles, ImportFailure, ImportReply, ImportReportsReply,
-    ImportUndoReply, ImportedPosts, SyncStatus,
+    ImportedPosts, SyncStatus,
 };
 use clap::Args;
 
@@ -43,17 +43,21 @@ pub(crate) struct ImportCommand {
     #[arg(long)]
     dry_run: bool,
 
+    /// Remove API keys, tokens and private keys from the texts
+    #[arg(long)]
+    scrub: bool,
+
     /// Show the report of an import again, or list all imports
     #[arg(
         long,
         value_name = "ID",
         num_args = 0..=1,
-        conflicts_with_all = ["path", "format", "source", "since", "dry_run", "undo"]
+        conflicts_with_all = ["path", "format", "source", "since", "dry_run", "scrub", "undo"]
     )]
     report: Option<Option<String>>,
 
-    /// Undo an import: delete the pages it created, restore the text of the others
-    #[arg(long, value_name = "ID", conflicts_with_all = ["path", "format", "source", "since"])]
+    /// Undo an import, as `brain undo --import` does
+    #[arg(long, value_name = "ID", conflicts_with_all = ["path", "format", "source", "since", "scrub"])]
     undo: Option<String>,
 }
 
@@ -71,15 +75,16 @@ impl Verb for ImportCommand {
         }
         let dry_run = self.dry_run;
         if let Some(id) = self.undo {
-            return context.run(brain_protocol::ImportUndo { id, dry_run });
+            let run = Some(id);
+            return context.run(brain_protocol::Undo { run, dry_run, ..Default::default() });
         }
         let source = fail::parse_source(self.source.as_deref())?;
         // The daemon has another working directory, so the path must be absolute.
         let path = self.path.unwrap_or_default();
         let path = path.canonicalize().map_err(|e| fail::file("read", &path, &e))?;
         let path = fail::path_text(&path, NOT_UTF8_HINT)?;
-        let (format, since) = (self.format, self.since);
-        let import = brain_protocol::Import { path, source, format, since, dry_run };
+        let (format, since, scrub) = (self.format, self.since, self.scrub);
+        let import = brain_protocol::Import { path, source, format, since, dry_run, scrub };
         let id = Arc::new(Mutex::new(None));
         if !dry_run {
             say_how_to_go_on(&id, import.path.clone())?;
@@ -144,6 +149,7 @@ impl Show for ImportReply {
             (self.restored, "restored"),
             (self.unchanged, "unchanged"),
             (self.older, "older"),
+            (self.secrets, "removed secrets"),
             (self.skipped, skipped),
             (failed, "failed"),
         ] {
@@ -229,31 +235,6 @@ impl Show for ImportReportsReply {
             t.raw_line(&row.id);
         }
     }
-}
-
-impl Show for ImportUndoReply {
-    fn text(&self, t: &mut Text) {
-        let action = if self.dry_run { "would undo" } else { "undid" };
-        t.line(&format!("{action} import {}", self.id));
-        for (n, label) in [
-            (self.deleted, "deleted"),
-            (self.reverted, "with their former text again"),
-            (self.untouched, "not changed by it, or undone already"),
-            (self.kept_total, "kept"),
-        ] {
-            if n > 0 {
-                t.line(&format!("  {n:>8} {label}"));
-            }
-        }
-        for kept in self.kept.iter().take(MAX_LEFT_OUT) {
-            named_line(t, "  kept: ", &kept.path, &kept.reason);
-        }
-        if let Some(directory) = &self.posts_directory {
-            t.line(&format!("  kept: the posts in the collector's files: {}", clean(directory)));
-        }
-    }
-
-    fn quiet(&self, _: &mut Text) {}
 }
 
 /// Adds a line about a thing and the reason, which is wrapped between words.

@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::page;
 use crate::{
+    as_of::AsOfOption,
     command::{Group, Verb},
     context::Context,
     fail,
@@ -91,7 +92,7 @@ pub(crate) struct LinksCommand {
     slug: Option<String>,
 
     /// List the missing and ambiguous links of all pages
-    #[arg(long, conflicts_with = "slug")]
+    #[arg(long, conflicts_with_all = ["slug", "as_of"])]
     broken: bool,
 
     /// Number of links to list with --broken, 1 to 1000
@@ -106,6 +107,9 @@ pub(crate) struct LinksCommand {
     /// Source of the page [default: `brain sources default`]
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
+
+    #[command(flatten)]
+    as_of: AsOfOption,
 
     #[command(flatten)]
     format: FormatOption,
@@ -123,8 +127,10 @@ impl Verb for LinksCommand {
         let source = self.source.as_deref();
         match &self.slug {
             Some(slug) => {
-                let links = context.call(brain_protocol::Links { page: page(slug, source)? })?;
-                context.list(&links, &self.format)
+                let request = brain_protocol::Links { page: page(slug, source)? };
+                let (links, label) = self.as_of.call(context, request)?;
+                let outcome = context.list(&links, &self.format)?;
+                label.add_to(outcome, self.format.is_json(context.json))
             }
             None => {
                 let source = fail::parse_source(source)?;
@@ -147,6 +153,9 @@ pub(crate) struct BacklinksCommand {
     source: Option<String>,
 
     #[command(flatten)]
+    as_of: AsOfOption,
+
+    #[command(flatten)]
     format: FormatOption,
 }
 
@@ -160,7 +169,9 @@ impl Verb for BacklinksCommand {
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let page = page(&self.slug, self.source.as_deref())?;
-        context.list(&context.call(brain_protocol::Backlinks { page })?, &self.format)
+        let (links, label) = self.as_of.call(context, brain_protocol::Backlinks { page })?;
+        let outcome = context.list(&links, &self.format)?;
+        label.add_to(outcome, self.format.is_json(context.json))
     }
 }
 

@@ -5,6 +5,7 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use crate::{
+    as_of::AsOfOption,
     command::{Group, Verb},
     context::Context,
     fail,
@@ -37,6 +38,9 @@ pub(crate) struct ListCommand {
 
     #[command(flatten)]
     period: PeriodOptions,
+
+    #[command(flatten)]
+    as_of: AsOfOption,
 
     /// List deleted pages that can be restored
     #[arg(long)]
@@ -125,7 +129,7 @@ impl Verb for ListCommand {
         // `--page` selects a part of the list: `--limit` pages.
         let mut part = 1;
         loop {
-            let mut pages = context.call(request.clone())?;
+            let (mut pages, label) = self.as_of.call(context, request.clone())?;
             if !self.all {
                 all.pages.clear();
             }
@@ -145,12 +149,15 @@ impl Verb for ListCommand {
                 all.pages.clear();
             }
             let empty_note = match self.page {
+                1 if all.pages.is_empty() && self.as_of.is_set() => "no pages".to_owned(),
                 1 if all.pages.is_empty() => empty_note(context, &request),
                 1 => String::new(),
                 page => format!("the list has no part {page}"),
             };
             let more_note = format!("more pages exist: use --all, or --page {}", self.page + 1);
-            return context.list(&PageList { pages: all, empty_note, more_note }, &self.format);
+            let list = PageList { pages: all, empty_note, more_note };
+            let outcome = context.list(&list, &self.format)?;
+            return label.add_to(outcome, self.format.is_json(context.json));
         }
     }
 }

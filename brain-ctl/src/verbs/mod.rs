@@ -28,9 +28,11 @@ mod history;
 mod ideas;
 mod import;
 mod jobs;
+mod left;
 mod link;
 mod list;
 mod logs;
+mod lsp;
 mod machines;
 mod mcp;
 mod model;
@@ -41,6 +43,7 @@ mod rename;
 mod restart;
 mod review;
 mod search;
+mod seen;
 mod serve;
 mod service;
 mod setup;
@@ -55,6 +58,8 @@ mod timeline;
 mod token;
 mod trust;
 mod tunnel;
+mod undo;
+mod why;
 mod write_reply;
 
 use brain_protocol::{Fault, PageRef, Slug, SourceId};
@@ -76,6 +81,8 @@ pub(crate) static ALL: &[Row] = &[
     Row::of::<delete::RestoreCommand>(),
     Row::of::<purge::PurgeCommand>(),
     Row::of::<history::RevertCommand>(),
+    Row::of::<undo::UndoCommand>(),
+    Row::of::<undo::RedoCommand>(),
     Row::of::<trust::TrustCommand>(),
     Row::of::<conflicts::KeepCommand>(),
     Row::of::<review::SettleCommand>(),
@@ -89,6 +96,7 @@ pub(crate) static ALL: &[Row] = &[
     Row::of::<ideas::LsdCommand>(),
     Row::of::<list::ListCommand>(),
     Row::of::<history::HistoryCommand>(),
+    Row::of::<why::WhyCommand>(),
     Row::of::<diff::DiffCommand>(),
     Row::of::<conflicts::ConflictsCommand>(),
     Row::of::<review::ContradictionsCommand>(),
@@ -112,6 +120,8 @@ pub(crate) static ALL: &[Row] = &[
     Row::of::<tunnel::TunnelCommand>(),
     Row::of::<machines::MachinesCommand>(),
     Row::of::<audit::AuditCommand>(),
+    Row::of::<seen::SeenCommand>(),
+    Row::of::<left::LeftCommand>(),
     Row::of::<setup::SetupCommand>(),
     Row::of::<demo::DemoCommand>(),
     Row::of::<status::StatusCommand>(),
@@ -120,6 +130,7 @@ pub(crate) static ALL: &[Row] = &[
     Row::of::<logs::LogsCommand>(),
     Row::of::<serve::ServeCommand>(),
     Row::of::<mcp::McpCommand>(),
+    Row::of::<lsp::LspCommand>(),
     Row::of::<skill::SkillCommand>(),
     Row::of::<service::ServiceCommand>(),
     Row::of::<doctor::DoctorCommand>(),

@@ -5,6 +5,7 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::{
+    as_of::AsOfOption,
     command::{Group, Verb},
     context::Context,
     fail,
@@ -51,6 +52,9 @@ pub(crate) struct SearchCommand {
     #[command(flatten)]
     period: PeriodOptions,
 
+    #[command(flatten)]
+    as_of: AsOfOption,
+
     /// Part of the results, from 1; at most 200 results in all
     #[arg(
         long,
@@ -72,7 +76,7 @@ pub(crate) struct SearchCommand {
     prefix: bool,
 
     /// Choose a page while typing, and print it (with -q its name)
-    #[arg(long, short)]
+    #[arg(long, short, conflicts_with = "as_of")]
     interactive: bool,
 }
 
@@ -104,13 +108,13 @@ impl Verb for SearchCommand {
             return print_chosen(context, request);
         }
         let labels = (request.tags.clone(), request.page_type.clone());
-        let mut hits = context.call(request)?;
+        let (mut hits, label) = self.as_of.call(context, request)?;
         hits.hits.drain(..hits.hits.len().min(skipped as usize));
         let hits = FoundPages { hits, skipped, page: self.page };
         let mut outcome = context.list(&hits, &self.format)?;
         if !context.json {
             outcome.warnings.extend(hits.hits.degraded.iter().cloned());
-            if hits.hits.hits.is_empty() {
+            if hits.hits.hits.is_empty() && !self.as_of.is_set() {
                 let (tags, page_type) = &labels;
                 outcome.notes.extend(unknown_label::suggestion_note(
                     context,
@@ -120,7 +124,7 @@ impl Verb for SearchCommand {
             }
             outcome.notes.extend(hits.hits.note.as_deref().map(clean));
         }
-        Ok(outcome)
+        label.add_to(outcome, self.format.is_json(context.json))
     }
 }
 
@@ -294,6 +298,9 @@ mod tests {
             path: None,
             also_in: Vec::new(),
             copy_of: None,
+            span: None,
+            page: brain_protocol::PageVersion::default(),
+            copies: Vec::new(),
         };
         let hits = Hits {
             query: "engine".into(),

@@ -30,6 +30,7 @@ use crate::{
     fail,
     home::Home,
     output::{Outcome, Show, Text, end_line_at_terminal, notice, write_stdout},
+    xdg,
 };
 
 /// The file in the home that records what setup changed outside of brain.
@@ -374,7 +375,28 @@ fn next_steps(home: &Home) -> Vec<String> {
         ));
     }
     notes.push("begin: brain capture \"A first thought\"; look: brain open".to_owned());
+    let editors = used_editors();
+    if !editors.is_empty() {
+        notes.push(format!("{} can use `brain lsp`: docs/editors.md", editors.join(", ")));
+    }
     notes
+}
+
+/// Returns the editors that the user has configured and that can start a language server.
+fn used_editors() -> Vec<&'static str> {
+    let home = env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+    let config = xdg::config_home().unwrap_or_else(|_| home.join(".config"));
+    let places = [
+        ("Neovim", config.join("nvim")),
+        ("Helix", config.join("helix")),
+        ("Kakoune", config.join("kak")),
+        ("Emacs", config.join("emacs")),
+        ("Emacs", home.join(".emacs.d")),
+    ];
+    let mut found: Vec<_> =
+        places.iter().filter(|(_, dir)| dir.is_dir()).map(|(label, _)| *label).collect();
+    found.dedup();
+    found
 }
 
 /// Returns how AI clients start brain in `home`.

@@ -5,6 +5,7 @@ use clap::Args;
 
 use super::optional_page;
 use crate::{
+    as_of::AsOfOption,
     command::{Group, Verb},
     context::Context,
     list_options::{ListOptions, no_lines},
@@ -23,11 +24,14 @@ pub(crate) struct TimelineCommand {
     slug: Option<String>,
 
     /// Count the lines of each day instead, oldest day first
-    #[arg(long, conflicts_with_all = ["slug", "limit", "page"])]
+    #[arg(long, conflicts_with_all = ["slug", "limit", "page", "as_of"])]
     days: bool,
 
     #[command(flatten)]
     period: PeriodOptions,
+
+    #[command(flatten)]
+    as_of: AsOfOption,
 
     #[command(flatten)]
     options: ListOptions,
@@ -53,9 +57,11 @@ A dated line in a page: - 2026-11-20 | text [Source: a letter]";
         }
         let (limit, skip) = (paging.limit, paging.skip());
         let request = brain_protocol::Timeline { source, slug, since, until, limit, skip };
-        let lines = context.call(request)?;
+        let (lines, label) = self.as_of.call(context, request)?;
         let truncated = lines.truncated;
-        paging.print(context, &format, lines, truncated, "dated lines", Some(FORM))
+        let form = Some(FORM).filter(|_| !self.as_of.is_set());
+        let outcome = paging.print(context, &format, lines, truncated, "dated lines", form)?;
+        label.add_to(outcome, format.is_json(context.json))
     }
 }
 

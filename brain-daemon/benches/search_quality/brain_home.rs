@@ -80,6 +80,7 @@ impl BrainHome {
                     format: None,
                     since: None,
                     dry_run: false,
+                    scrub: false,
                 }));
             } else {
                 let id = source(scope);

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::Instant;
 
-use brain_protocol::{Reply, Request, Search};
+use brain_protocol::{Hit, Reply, Request, Search};
 
 use crate::brain_home::{BrainHome, OpenBrain};
 use crate::set::{Set, source};
@@ -30,9 +30,18 @@ pub(crate) struct Figures {
     pub(crate) median_us: u128,
 }
 
-/// Measures `set` in the brain `open`. With `prints_misses`, prints each question with answers that
-/// are not among the first 5 hits on standard error.
-pub(crate) fn ask(set: &Set, home: &BrainHome, open: &OpenBrain, prints_misses: bool) -> Figures {
+/// What is printed about questions, on standard error.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Printed {
+    /// Each question with answers that are not among the first 5 hits.
+    pub(crate) misses: bool,
+    /// For each question whose first hit is no answer, the parts of the scores of that hit and of
+    /// the first answer.
+    pub(crate) scores: bool,
+}
+
+/// Measures `set` in the brain `open`.
+pub(crate) fn ask(set: &Set, home: &BrainHome, open: &OpenBrain, printed: Printed) -> Figures {
     let mut sum = Figures::default();
     let mut times = Vec::new();
     let mut unwanted5 = (!set.unwanted.is_empty()).then_some(0.0);
@@ -43,6 +52,7 @@ pub(crate) fn ask(set: &Set, home: &BrainHome, open: &OpenBrain, prints_misses: 
             limit: 20,
             source: query.scope.as_deref().map(source),
             prefix: query.prefix,
+            explain: printed.scores,
             ..Search::default()
         });
         let started_at = Instant::now();
@@ -66,7 +76,14 @@ pub(crate) fn ask(set: &Set, home: &BrainHome, open: &OpenBrain, prints_misses: 
             *sum += unwanted_share(&ids[..ids.len().min(5)], unwanted);
         }
         sum.questions += 1;
-        if prints_misses && recall_at(5) < 1.0 {
+        if printed.scores && grades.first().is_none_or(|g| *g == 0.0) {
+            let answer = grades.iter().position(|g| *g > 0.0);
+            eprintln!("  {}", query.text);
+            for at in [Some(0), answer].into_iter().flatten() {
+                print_scores(at, &found.hits);
+            }
+        }
+        if printed.misses && recall_at(5) < 1.0 {
             let expected: Vec<&String> = answers.keys().collect();
             eprintln!(
                 "  {} | expected {expected:?} | found {:?}",
@@ -87,6 +104,14 @@ pub(crate) fn ask(set: &Set, home: &BrainHome, open: &OpenBrain, prints_misses: 
         unwanted5: unwanted5.map(|share| mean(share, set.unwanted.len())),
         median_us: times.get(times.len() / 2).copied().unwrap_or(0),
     }
+}
+
+/// Prints the parts of the score of the hit at an index.
+fn print_scores(at: usize, hits: &[Hit]) {
+    let Some(hit) = hits.get(at) else { return };
+    let parts = hit.explain.iter().map(|part| format!("{} {:.2}", part.reason, part.score));
+    let parts: Vec<String> = parts.collect();
+    eprintln!("    {}. {} {:.2}: {}", at + 1, hit.slug, hit.score, parts.join(", "));
 }
 
 /// Returns the share of `hits` that are unwanted; 0 if there are no hits.

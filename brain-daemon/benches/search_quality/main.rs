@@ -6,7 +6,8 @@
 //! `--sets` measures the generated sets only, without vectors. With `--sets`, `--check FILE` fails
 //! if a figure is more than a point (0.01) worse than that in FILE. `--only NAMES` selects sets.
 //! `--misses` prints questions with answers that are not among the first 5 hits, and questions to
-//! `ask` without a right answer.
+//! `ask` without a right answer. `--scores` prints the parts of the scores of questions whose first
+//! hit is no answer.
 //!
 //! Environment variables:
 //!
@@ -38,7 +39,7 @@ use std::path::{Path, PathBuf};
 
 use answers::AnswerRow;
 use brain_home::BrainHome;
-use figures::Figures;
+use figures::{Figures, Printed};
 use set::Set;
 
 /// The figures of a set.
@@ -71,18 +72,19 @@ fn main() {
     let is_selected =
         |set: &Set| only.is_none_or(|only| only.split(',').any(|name| set.name == name));
     let ask_set = sets::ask::ask_set();
-    let prints_misses = args.iter().any(|a| a == "--misses");
+    let has = |flag: &str| args.iter().any(|a| a == flag);
+    let printed = Printed { misses: has("--misses"), scores: has("--scores") };
     let generated: Vec<Row> = sets::sets()
         .iter()
         .filter(|set| is_selected(set))
-        .map(|set| measure(set, None, prints_misses))
+        .map(|set| measure(set, None, printed))
         .collect();
     let generated = Generated {
         rows: generated,
-        answers: is_selected(&ask_set.vault).then(|| answers::measure(&ask_set, prints_misses)),
+        answers: is_selected(&ask_set.vault).then(|| answers::measure(&ask_set, printed.misses)),
     };
     let path = |flag: &str| value_of(flag).map(|path| root.join(path));
-    if args.iter().any(|a| a == "--sets") {
+    if has("--sets") {
         if let Some(path) = path("--write") {
             let page = fs::read_to_string(&path).expect("read the page");
             let page = report::with_generated(&page, &generated);
@@ -105,8 +107,7 @@ fn main() {
     sets.extend(films::sets());
     sets.retain(is_selected);
     let model = std::env::var_os("BRAIN_TEST_MODEL").map(PathBuf::from);
-    let rows: Vec<Row> =
-        sets.iter().map(|set| measure(set, model.as_deref(), prints_misses)).collect();
+    let rows: Vec<Row> = sets.iter().map(|set| measure(set, model.as_deref(), printed)).collect();
     let page = report::with_generated(&report::page(&rows, model.is_some()), &generated);
     print!("{page}");
     if let Some(path) = path("--write") {
@@ -124,16 +125,16 @@ fn sets_in(dir: &Path) -> Vec<Set> {
 }
 
 /// Measures a set without vectors and, with `model`, also with vectors.
-fn measure(set: &Set, model: Option<&Path>, prints_misses: bool) -> Row {
+fn measure(set: &Set, model: Option<&Path>, printed: Printed) -> Row {
     let home = BrainHome::with(set);
     let open = home.open(None);
     let links = home.count_links(&open);
-    let without_vectors = figures::ask(set, &home, &open, prints_misses);
+    let without_vectors = figures::ask(set, &home, &open, printed);
     drop(open);
     let with_vectors = model.map(|model| {
         let open = home.open(Some(model));
         home.embed(&open);
-        figures::ask(set, &home, &open, prints_misses)
+        figures::ask(set, &home, &open, printed)
     });
     let row =
         Row { name: set.name.clone(), docs: set.docs.len(), links, without_vectors, with_vectors };

@@ -7,6 +7,7 @@ use super::runner::{Next, Worker};
 use super::{is_shared_log_unusable, log_failure};
 use brain_base::leases;
 use brain_core::{Brain, IdleLinkCheck};
+use brain_protocol::Fault;
 
 /// How often written files are flushed and their outbox rows are removed: once a round.
 const FLUSH_EVERY: Duration = Duration::from_secs(10);
@@ -21,6 +22,8 @@ const PURGE_ROUNDS: u32 = 60;
 const WRITABLE_CHECK_EVERY: Duration = Duration::from_secs(1);
 /// How often audited calls are written to the store.
 const WRITE_CALLS_EVERY: Duration = Duration::from_secs(1);
+/// How often ended outgoing requests are moved into the store.
+const MOVE_REQUESTS_EVERY: Duration = Duration::from_secs(60);
 /// How often old audited calls are removed.
 const PURGE_CALLS_EVERY: Duration = Duration::from_secs(10 * 60);
 
@@ -70,6 +73,9 @@ impl Worker for Maintenance {
         }
         self.rounds = self.rounds.wrapping_add(1);
         self.brain.graph.drop_when_idle();
+        if let Err(fault) = self.brain.past.drop_views(false) {
+            log_failure(&fault, "copies of past states not removed");
+        }
         self.links = self.brain.pages.check_links_when_idle(self.links);
         Next::After(FLUSH_EVERY)
     }
@@ -118,6 +124,63 @@ impl Worker for AuditUpkeep {
             self.write();
         }
         if self.purge_at <= Instant::now() && self.purge() {
+            return Next::After(Duration::ZERO);
+        }
+        Next::After(WRITE_CALLS_EVERY)
+    }
+}
+
+/// Writes recorded calls and ended requests to the store, and removes old ones.
+pub(super) struct LedgerUpkeep {
+    brain: Arc<Brain>,
+    prune_at: Instant,
+    move_at: Instant,
+    /// Whether the last write failed. Repeated failures are logged once.
+    is_failing: bool,
+}
+
+impl LedgerUpkeep {
+    pub(super) fn new(brain: Arc<Brain>) -> Self {
+        let now = Instant::now();
+        Self { brain, prune_at: now + PURGE_CALLS_EVERY, move_at: now, is_failing: false }
+    }
+
+    /// Logs the first failure of several.
+    fn report(&mut self, written: Result<(), Fault>, message: &str) {
+        if let Err(fault) = &written
+            && !self.is_failing
+        {
+            log_failure(fault, message);
+        }
+        self.is_failing = written.is_err();
+    }
+
+    /// Removes some old rows. Returns whether there are more.
+    fn prune(&mut self) -> bool {
+        let pruned = self.brain.seen.prune().and_then(|seen| Ok(self.brain.left.prune()? || seen));
+        let has_more = pruned.unwrap_or_else(|fault| {
+            log_failure(&fault, "old rows of the ledgers not removed");
+            false
+        });
+        if !has_more {
+            self.prune_at = Instant::now() + PURGE_CALLS_EVERY;
+        }
+        has_more
+    }
+}
+
+impl Worker for LedgerUpkeep {
+    fn round(&mut self) -> Next {
+        if self.brain.seen.has_buffered() {
+            let written = self.brain.seen.write();
+            self.report(written, "calls of AI clients not recorded; trying again");
+        }
+        if self.move_at <= Instant::now() {
+            let moved = self.brain.left.store_ended();
+            self.report(moved, "outgoing requests not moved into the store; trying again");
+            self.move_at = Instant::now() + MOVE_REQUESTS_EVERY;
+        }
+        if self.prune_at <= Instant::now() && self.prune() {
             return Next::After(Duration::ZERO);
         }
         Next::After(WRITE_CALLS_EVERY)

@@ -5,6 +5,7 @@
 mod backup;
 mod collector;
 mod embed;
+mod history;
 mod ingest;
 mod kept_copy;
 mod machines;
@@ -25,10 +26,11 @@ use brain_protocol::{Fault, FaultCode};
 use brain_tunnel::Settings as TunnelSettings;
 use collector::{CollectorRuns, CollectorStream, PostAnalysis};
 use embed::Embedding;
+use history::HistoryPruning;
 use ingest::{DocumentQueue, IngestQueue};
 use kept_copy::KeptCopyWorker;
 use machines::{MachineWorker, RemoteFiles};
-use maintenance::{AuditUpkeep, Maintenance, WritableCheck};
+use maintenance::{AuditUpkeep, LedgerUpkeep, Maintenance, WritableCheck};
 use presence::PresenceWatch;
 pub use runner::Runner;
 use schedule::Schedule;
@@ -47,6 +49,7 @@ pub fn start(brain: &Arc<Brain>, runner: &Runner) {
 
     runner.start("maintenance", true, brain_worker(brain, Maintenance::new));
     runner.start("audit", true, brain_worker(brain, AuditUpkeep::new));
+    runner.start("ledgers", true, brain_worker(brain, LedgerUpkeep::new));
     runner.start("writable-check", true, brain_worker(brain, WritableCheck));
     runner.start("ingest", true, brain_worker(brain, IngestQueue::new));
     let has_documents = config.ingest.documents;
@@ -59,6 +62,8 @@ pub fn start(brain: &Arc<Brain>, runner: &Runner) {
     runner.start("presence", true, brain_worker(brain, PresenceWatch));
     runner.start("watcher", config.sources.watch, brain_worker(brain, Watcher::new));
     runner.start("backup", has_backups, scheduled_worker(brain, &schedule, ScheduledBackup::new));
+    let is_pruned = config.history.keep.is_some();
+    runner.start("history", is_pruned, brain_worker(brain, HistoryPruning::new));
     let has_kept_copy = config.backup.kept_max_mb.is_some();
     runner.start("kept-copy", has_kept_copy, brain_worker(brain, KeptCopyWorker::new));
     runner.start(

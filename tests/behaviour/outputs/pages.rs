@@ -61,6 +61,10 @@ fn history_and_removal() {
         # versions
         brain history notes/door
         brain history notes/house --format md
+        # why
+        brain why notes/door
+        brain why notes/house --line door
+        brain why notes/nowhere
         brain diff notes/door
         brain diff notes/door 1 2
         brain diff notes/house
@@ -88,6 +92,39 @@ fn history_and_removal() {
         "#,
     );
     user.compare("history_and_removal");
+}
+
+#[test]
+fn undo() {
+    let mut user = Transcript::new();
+    user.run(
+        r#"
+        echo "One" | brain put notes/door
+        echo "Two" | brain put notes/door
+        echo "See [[notes/door]]." | brain put notes/house
+        # undo
+        brain undo notes/door --dry-run
+        brain undo notes/door
+        brain undo
+        brain undo
+        brain undo
+        # redo
+        brain redo --dry-run
+        brain redo
+        brain redo
+        brain redo
+        brain redo
+        # clients and runs
+        brain undo --client nobody
+        brain undo --run sync-1 --yes
+        brain undo --since today
+        brain undo notes/none
+        # purge
+        brain purge notes/house --now --yes
+        brain undo
+        "#,
+    );
+    user.compare("undo");
 }
 
 #[test]

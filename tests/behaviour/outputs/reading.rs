@@ -79,6 +79,38 @@ fn links_and_graph() {
 }
 
 #[test]
+fn the_past() {
+    let mut user = reader();
+    user.run(
+        r#"
+        echo "A new text" | brain put notes/old
+        brain mv notes/old notes/new
+        # as of
+        brain get notes/new --as-of today
+        brain get notes/old --as-of today
+        brain get notes/new --as-of yesterday
+        brain get notes/nothing --as-of today
+        brain get notes/new --version 1 --as-of today
+        brain list --prefix people/ --as-of today
+        brain list --as-of yesterday
+        brain search engine --limit 1 --as-of today
+        brain links projects/engine --as-of today
+        brain backlinks people/ada --as-of today
+        brain graph people/ada --as-of today
+        brain timeline people/ada --as-of today
+        brain export out --as-of today
+        brain get notes/new --as-of soon
+        # what changed
+        brain diff --since yesterday --limit 1
+        brain diff --since yesterday --until yesterday
+        brain diff --since tomorrow
+        brain diff
+        "#,
+    );
+    user.compare("the_past");
+}
+
+#[test]
 fn every_day() {
     let mut user = reader();
     user.run(

@@ -43,6 +43,7 @@ impl Bench {
                     format: None,
                     since: None,
                     dry_run: false,
+                    scrub: false,
                 })
             };
             let is_finished = AtomicBool::new(false);

@@ -105,6 +105,7 @@ impl Bench {
             format: None,
             since: None,
             dry_run: false,
+            scrub: false,
         });
         let last = self.notes.note(count - 1);
         // Earlier writes must not be written back during the measurement.

@@ -359,6 +359,7 @@ impl Bench {
             format: None,
             since: None,
             dry_run: false,
+            scrub: false,
         });
         client(&first.home).ask(&import).unwrap();
         wait_for(&first.home, &last.name, last.slug());

@@ -17,6 +17,7 @@ mod mcp;
 mod meaning;
 mod notes;
 mod operations;
+mod past;
 mod process;
 mod processes;
 mod report;
@@ -102,7 +103,7 @@ fn main() {
     // Options for one task: `--notes DIR COUNT` writes notes, `--import` measures imports,
     // `--import-load` searches during imports, `--growth` operations on 100,000 pages, `--million`
     // also on a million, `--writers` many writers, `--http` HTTP, `--mcp` the MCP endpoint,
-    // `--collector` the collector, `--meaning` search by meaning, `--soak` a million items,
+    // `--past` requests about the past, `--collector` the collector, `--meaning` search by meaning, `--soak` a million items,
     // `--machines` several machines; with `--many` also 100,000 pages, and with `--former DIR` also
     // a brain on one machine, with the programs of another version in pairs.
     let has_option = |name: &str| args.iter().any(|arg| arg == name);
@@ -145,6 +146,11 @@ fn main() {
     if has_option("--meaning") {
         let mut bench = Bench::new(if has_option("--quick") { QUICK } else { FULL });
         return bench.meaning();
+    }
+    if has_option("--past") {
+        let mut bench = Bench::new(if has_option("--quick") { QUICK } else { FULL });
+        bench.past();
+        return println!("{}", bench.table.markdown());
     }
     if has_option("--http") {
         return Bench::new(FULL).http();
@@ -229,6 +235,7 @@ impl Bench {
 
         self.growth(&large, many, "100,000", 8.0);
 
+        self.past();
         self.step("starts");
         self.starts(many_filled);
 

@@ -4,6 +4,7 @@
 pub(crate) mod ask;
 mod ask_vault;
 mod commands;
+mod dated_names;
 mod dates;
 mod day_phrases;
 mod essays;
@@ -52,5 +53,6 @@ pub(crate) fn sets() -> Vec<Set> {
     sets.extend(gaps::sets());
     sets.extend(quoted::sets());
     sets.extend(essays::sets());
+    sets.extend(dated_names::sets());
     sets
 }

@@ -152,7 +152,8 @@ impl AskService {
         progress: &dyn Progress,
     ) -> Result<ModelAnswer, Fault> {
         let prompt = passages::prompt(question_text, passages);
-        let request = question(&prompt);
+        let pages: Vec<u64> = passages.iter().map(|passage| passage.page).collect();
+        let request = ModelQuestion { pages: &pages, ..question(&prompt) };
         let mut filter = AnswerFilter::new(passages.len());
         let mut text = String::new();
         let mut on_text = |piece: &str| {

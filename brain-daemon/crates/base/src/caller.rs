@@ -55,6 +55,7 @@ pub struct Caller {
     visibility: Visibility,
     is_model: bool,
     agent: Option<String>,
+    origins: Vec<String>,
 }
 
 impl Caller {
@@ -68,6 +69,7 @@ impl Caller {
             visibility: Visibility::All,
             is_model: false,
             agent: None,
+            origins: Vec::new(),
         }
     }
 
@@ -80,7 +82,8 @@ impl Caller {
     /// Returns a caller with a grant.
     #[must_use]
     pub fn granted(name: impl Into<String>, scopes: Scopes, visibility: Visibility) -> Self {
-        Self { name: name.into(), scopes, visibility, is_model: false, agent: None }
+        let (is_model, agent, origins) = (false, None, Vec::new());
+        Self { name: name.into(), scopes, visibility, is_model, agent, origins }
     }
 
     /// Returns a caller for a model that acts for this caller. It has the same scopes, but the text
@@ -95,6 +98,18 @@ impl Caller {
     #[must_use]
     pub fn with_agent(self, name: impl Into<String>) -> Self {
         Self { agent: Some(name.into()), ..self }
+    }
+
+    /// Returns this caller with what it says that its text is made from: pages and addresses.
+    #[must_use]
+    pub fn with_origins(self, origins: Vec<String>) -> Self {
+        Self { origins, ..self }
+    }
+
+    /// Returns what the caller says that its text is made from.
+    #[must_use]
+    pub fn origins(&self) -> &[String] {
+        &self.origins
     }
 
     /// Returns the name for lists of who did what: that of the program that acts for the caller, if

@@ -52,6 +52,13 @@ pub fn zone() -> TimeZone {
     if cfg!(test) { TimeZone::UTC } else { TimeZone::system() }
 }
 
+/// Returns the offset of the time zone of this machine from UTC at a time, in minutes.
+#[must_use]
+pub fn zone_minutes(ms: i64) -> i16 {
+    let at = Timestamp::from_millisecond(ms).unwrap_or_default();
+    (zone().to_offset(at).seconds() / 60) as i16
+}
+
 /// Formats the local day of Unix milliseconds: `2026-11-21`.
 #[must_use]
 pub fn local_day(ms: i64) -> String {

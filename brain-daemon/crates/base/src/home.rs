@@ -84,6 +84,12 @@ impl Home {
         self.root.join("costs.jsonl")
     }
 
+    /// Returns the path of the newest lines of the log of outgoing requests.
+    #[must_use]
+    pub fn left(&self) -> PathBuf {
+        self.root.join("left.jsonl")
+    }
+
     /// Returns the directory of the default source.
     #[must_use]
     pub fn pages(&self) -> PathBuf {
@@ -100,6 +106,12 @@ impl Home {
     #[must_use]
     pub fn uploads(&self) -> PathBuf {
         self.run().join("uploads")
+    }
+
+    /// Returns the directory of copies of past states, which exist while they are used.
+    #[must_use]
+    pub fn past(&self) -> PathBuf {
+        self.run().join("past")
     }
 
     /// Returns the path of the record of a clean shutdown: the store's state with all files

@@ -1,6 +1,6 @@
 //! The environment of the daemon: clock, randomness, home directory, secrets, schedule, caller and
-//! permission, durable files and JSON lines, pauses between attempts, priority of threads, and the
-//! states of the background workers.
+//! permission, durable files and JSON lines, the log of outgoing requests, pauses between attempts,
+//! priority of threads, and the states of the background workers.
 //!
 //! Every crate of the daemon may use it. It knows neither pages nor the store nor features.
 
@@ -17,6 +17,7 @@ pub mod json_lines;
 pub mod leases;
 pub mod mount_points;
 pub mod mount_table;
+pub mod outgoing;
 pub mod permission;
 pub mod random;
 pub mod schedule;

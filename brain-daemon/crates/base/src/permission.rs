@@ -45,7 +45,7 @@ mod tests {
     use crate::caller::{COLLECTOR, Visibility};
 
     /// Operations that need the scope `read`. The list changes only if access is meant to change.
-    const READ: [&str; 28] = [
+    const READ: [&str; 32] = [
         "status",
         "get",
         "search",
@@ -71,13 +71,17 @@ mod tests {
         "attachments",
         "attachments --get",
         "conflicts",
+        "why",
+        "diff --since",
         "contradictions",
         "ask --stale",
-        "why",
+        "editor links",
+        "editor names",
+        "editor changes",
     ];
 
     /// Operations that need the scope `write`.
-    const WRITE: [&str; 16] = [
+    const WRITE: [&str; 18] = [
         "capture",
         "put",
         "delete",
@@ -94,6 +98,8 @@ mod tests {
         "attach",
         "attachments --remove",
         "keep",
+        "redo",
+        "editor rename",
     ];
 
     /// Every kind of caller, with its highest scope.

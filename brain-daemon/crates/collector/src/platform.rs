@@ -15,7 +15,7 @@ use url::Url;
 
 use super::deletion::{Verdict, verdict};
 use super::{Account, Endpoint, PostId, Rates, Record, UserId};
-use brain_net::{HttpRequest, HttpResponse, RetryingClient};
+use brain_net::{HttpRequest, HttpResponse, Reason, RetryingClient};
 
 pub use fault::{FaultReason, PlatformFault};
 
@@ -341,6 +341,7 @@ impl<'a> Platform<'a> {
                 [..header_count],
             authorization: Some(&bearer),
             must_be_public: false,
+            reason: &Reason::new("collector"),
             is_complete: |_| false,
         };
         let host = self.base.host_str().unwrap_or_default();

@@ -12,6 +12,7 @@
 
 mod administration;
 mod append;
+mod counting;
 mod engine;
 mod failure;
 mod leases;
@@ -65,10 +66,10 @@ impl PostgresLog {
     /// [`Error::File`] if the certificates cannot be read, or no thread can be started.
     pub fn open(settings: PostgresSettings) -> Result<Self, Error> {
         let settings = Arc::new(settings);
-        let server = Arc::new(Server::new(&settings.url, settings.timeouts)?);
+        let server = Arc::new(Server::new(&settings.url, &settings)?);
         let listener = match &settings.direct_url {
             Some(url) => {
-                let direct = Server::new(url, settings.timeouts)?;
+                let direct = Server::new(url, &settings)?;
                 Some(NotificationListener::start(direct, server.clone(), settings.clone())?)
             }
             None => None,

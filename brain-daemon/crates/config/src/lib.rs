@@ -31,15 +31,15 @@ pub use edit::set;
 pub use loader::{ConfigKey, ValueOrigin};
 pub use sections::collector::{Authors, CollectorConfig, DeletedPosts};
 pub use sections::daemon::{
-    BackupConfig, DaemonConfig, ImportConfig, LogLevel, MachinesConfig, PagesConfig, SourcesConfig,
-    StoreConfig,
+    BackupConfig, DaemonConfig, HistoryConfig, ImportConfig, LogLevel, MachinesConfig, PagesConfig,
+    SourcesConfig, StoreConfig,
 };
 pub use sections::http::{ClientDocuments, HttpConfig, IngestConfig, MAX_BODY};
 pub use sections::models::{
     EmbeddingConfig, EmbeddingProvider, LlmConfig, LlmProvider, RerankProvider, SearchConfig,
 };
 pub use sections::tunnel::{TunnelConfig, TunnelProvider, VoiceConfig};
-pub use values::{Dollars, HomePath, HttpUrl, Processor, Rate, parse_handle};
+pub use values::{Dollars, HomePath, HttpUrl, Processor, Rate, Retention, parse_handle};
 
 /// The configuration in force.
 #[derive(Debug, Clone)]
@@ -74,6 +74,8 @@ pub struct Config {
     pub search: SearchConfig,
     /// `[machines]`
     pub machines: MachinesConfig,
+    /// `[history]`
+    pub history: HistoryConfig,
     /// All keys in the order of the sections above.
     entries: Vec<ConfigEntry>,
     /// The schedule of the collector's runs.
@@ -122,6 +124,7 @@ impl Config {
         let voice = VoiceConfig::read(&mut loader)?;
         let search = SearchConfig::read(&mut loader)?;
         let machines = MachinesConfig::read(&mut loader)?;
+        let history = HistoryConfig::read(&mut loader)?;
         let config = Self {
             entries: loader.finish()?,
             collector_task: collector.job()?,
@@ -141,6 +144,7 @@ impl Config {
             voice,
             search,
             machines,
+            history,
             passed_socket: None,
             outside_socket: None,
             file_path: path.to_owned(),

@@ -10,7 +10,7 @@ use brain_base::clock::{format_day, parse_day};
 use brain_protocol::{Slug, parse_usd};
 use url::{Host, Url};
 
-use super::values::{Dollars, HomePath, HttpUrl, Processor, Rate, parse_handle};
+use super::values::{Dollars, HomePath, HttpUrl, Processor, Rate, Retention, parse_handle};
 
 /// The units of a time span in seconds, largest first.
 const UNITS: [(char, u64); 4] = [('d', 24 * 60 * 60), ('h', 60 * 60), ('m', 60), ('s', 1)];
@@ -165,6 +165,36 @@ pub(super) fn span(low: u64, high: u64) -> Rule<impl Fn(&str) -> Result<Duration
     })
 }
 
+/// `forever` (`None`), or a number of days or years from a day to a century. A year has 365 days.
+pub(super) fn age_of_versions() -> Rule<impl Fn(&str) -> Result<Option<Duration>, String>> {
+    scalar(|text| {
+        if text == "forever" {
+            return Ok(None);
+        }
+        let days = match text.strip_suffix('y') {
+            Some(years) => parse_span(&format!("{years}d")).and_then(|s| s.checked_mul(365)),
+            None => Some(text).filter(|text| text.ends_with('d')).and_then(parse_span),
+        };
+        match days {
+            Some(seconds) if (DAY_S..=100 * 365 * DAY_S).contains(&seconds) => {
+                Ok(Some(Duration::from_secs(seconds)))
+            }
+            Some(_) => Err(format!("\"{text}\" is not between 1d and 100y")),
+            None => Err(format!("\"{text}\" is neither forever nor a time such as 90d or 2y")),
+        }
+    })
+}
+
+/// `off`, `forever`, or a time span of at least a minute.
+pub(super) fn retention() -> Rule<impl Fn(&str) -> Result<Retention, String>> {
+    scalar(|text| match (text, parse_span(text)) {
+        ("off", _) => Ok(Retention::Off),
+        ("forever", _) => Ok(Retention::Forever),
+        (_, Some(seconds)) if seconds >= 60 => Ok(Retention::For(Duration::from_secs(seconds))),
+        _ => Err(format!("\"{text}\" is none of off, forever, and a time such as 90d")),
+    })
+}
+
 /// Returns the seconds of a text that has digits and a unit.
 fn parse_span(text: &str) -> Option<u64> {
     let unit = text.chars().next_back()?;
@@ -175,7 +205,7 @@ fn parse_span(text: &str) -> Option<u64> {
 }
 
 /// Formats seconds in the largest unit that divides them.
-fn format_span(seconds: u64) -> String {
+pub(super) fn format_span(seconds: u64) -> String {
     let unit = UNITS.iter().find(|(_, unit)| seconds.is_multiple_of(*unit));
     unit.map_or_else(|| format!("{seconds}s"), |(name, unit)| format!("{}{name}", seconds / unit))
 }

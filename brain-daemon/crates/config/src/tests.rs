@@ -183,6 +183,11 @@ fn time_span_is_a_number_and_a_unit() {
         assert!(fault.message.contains("between 1m and 365d"), "{fault:?}");
     }
     assert!(load("[backup]\nevery = 24\n").is_err(), "a number without a unit");
+    for (text, days) in [("forever", None), ("90d", Some(90)), ("2y", Some(730))] {
+        let keep = load(&format!("[history]\nkeep = \"{text}\"\n")).unwrap().history.keep;
+        assert_eq!(keep.map(|keep| keep.as_secs() / 86_400), days, "{text}");
+    }
+    assert_refused("history", "keep", &["\"2w\"", "\"0d\"", "\"101y\""], "history.keep");
 }
 
 #[test]

@@ -2,8 +2,11 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use brain_base::home::Home;
+
+use crate::rules::format_span;
 
 /// A path: absolute, below `~/`, or relative to brain's home.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +21,27 @@ impl HomePath {
             .strip_prefix("~/")
             .and_then(|rest| Some(PathBuf::from(std::env::var_os("HOME")?).join(rest)));
         in_user_home.unwrap_or_else(|| home.root().join(&self.0))
+    }
+}
+
+/// How long records are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retention {
+    /// Nothing is recorded.
+    Off,
+    /// For this time.
+    For(Duration),
+    /// Until they are purged.
+    Forever,
+}
+
+impl fmt::Display for Retention {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Off => f.write_str("off"),
+            Self::For(time) => f.write_str(&format_span(time.as_secs())),
+            Self::Forever => f.write_str("forever"),
+        }
     }
 }
 

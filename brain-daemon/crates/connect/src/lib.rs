@@ -22,7 +22,7 @@ use url::{Host, Url};
 use brain_access::Access;
 use brain_base::clock::Clock;
 use brain_base::random::RandomSource;
-use brain_net::{HttpClient, HttpRequest, HttpResponse};
+use brain_net::{HttpClient, HttpRequest, HttpResponse, Reason};
 use brain_service::steps::{StepFailure, StepResult, Steps, fail, pass, warn};
 
 use explain::explain_net_error;
@@ -35,6 +35,8 @@ struct Target<'a> {
     url_text: String,
     /// This brain's issuer. Its host is trusted like the endpoint.
     issuer: String,
+    /// The reason of all requests of a test.
+    reason: Reason,
 }
 
 impl Target<'_> {
@@ -58,13 +60,14 @@ impl Target<'_> {
     }
 
     /// Returns a GET request for JSON.
-    fn get<'a>(&self, url: &'a Url) -> HttpRequest<'a> {
+    fn get<'a>(&'a self, url: &'a Url) -> HttpRequest<'a> {
         HttpRequest {
             url,
             body: None,
             headers: &[("accept", "application/json")],
             authorization: None,
             must_be_public: self.must_be_public(url),
+            reason: &self.reason,
             is_complete: |_| false,
         }
     }
@@ -116,6 +119,7 @@ impl ConnectService {
             url,
             url_text: request.url.clone(),
             issuer: self.access.issuer(),
+            reason: Reason::new("connect test"),
         };
         let mut steps = Steps { clock: &*self.clock, results: Vec::new() };
         let has_passed = self.run_steps(&target, request, &mut steps).is_some();
@@ -212,6 +216,7 @@ mod tests {
             url: Url::parse(url).unwrap(),
             url_text: url.into(),
             issuer: "https://brain.example.org".into(),
+            reason: Reason::new("connect test"),
         };
         let must_be_public =
             |endpoint: &str, url: &str| target(endpoint).must_be_public(&Url::parse(url).unwrap());

@@ -13,6 +13,8 @@ use landlock::{
 };
 use rustix::process::{Resource, Rlimit, setrlimit};
 
+use crate::system_calls::{allow_reading, allow_starting};
+
 /// Maximum memory of the process, in bytes of address space.
 const MAX_MEMORY: u64 = 1 << 30;
 /// Maximum processor time, in seconds.
@@ -41,6 +43,9 @@ pub enum ConfineError {
     /// Landlock refuses the rules.
     #[error("cannot restrict this process to its input: {0}")]
     Landlock(#[from] RulesetError),
+    /// The filter of system calls cannot be built.
+    #[error("cannot filter the system calls of this process: {0}")]
+    SystemCalls(#[from] seccompiler::Error),
     /// The input cannot be opened.
     #[error(transparent)]
     Input(#[from] landlock::PathFdError),
@@ -51,7 +56,8 @@ pub enum ConfineError {
 /// memory, time and open files.
 ///
 /// The kernel enforces access to files from Linux 5.13 on, to TCP ports from 6.7 on, and signals
-/// and abstract sockets from 6.12 on (landlock(7)). The limits hold everywhere.
+/// and abstract sockets from 6.12 on (landlock(7)). It refuses all other system calls, such as those
+/// of sockets of any family, if it has filters of seccomp(2). The limits hold everywhere.
 ///
 /// # Errors
 /// See [`ConfineError`].
@@ -60,6 +66,7 @@ pub fn confine(input: &Path) -> Result<(), ConfineError> {
     set_limit(Resource::Nproc, 0)?;
     // Times of other zones need their rules.
     restrict(input, &[(PathBuf::from(ZONES), reading())])?;
+    allow_reading()?;
     Ok(())
 }
 
@@ -83,7 +90,9 @@ pub(crate) fn confine_to(
     ];
     rules.extend(loaders().map(|loader| (loader, execution)));
     rules.extend(LIBRARIES.iter().chain(data).map(|path| (PathBuf::from(path), reading())));
-    restrict(input, &rules)
+    let is_enforced = restrict(input, &rules)?;
+    allow_starting()?;
+    Ok(is_enforced)
 }
 
 fn reading() -> BitFlags<AccessFs> {

@@ -3,6 +3,7 @@
 mod confine;
 mod helper;
 mod pdf_text;
+mod system_calls;
 
 use brain_convert_base::Format;
 

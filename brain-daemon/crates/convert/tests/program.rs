@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use std::fs;
+use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -175,7 +176,19 @@ fn attempts(input: &Path, outside: &Path, address: &str) -> Vec<&'static str> {
     attempt("program", Command::new("/bin/true").spawn().is_ok());
     attempt("connect", std::net::TcpStream::connect(address).is_ok());
     attempt("listen", std::net::TcpListener::bind("127.0.0.1:0").is_ok());
+    for (name, is_possible) in sockets() {
+        attempt(name, is_possible);
+    }
     done
+}
+
+/// Which sockets beside those of TCP a process can open. Landlock covers none of them.
+fn sockets() -> [(&'static str, bool); 3] {
+    [
+        ("udp", std::net::UdpSocket::bind("127.0.0.1:0").is_ok()),
+        ("unix", UnixDatagram::unbound().is_ok()),
+        ("pair", UnixStream::pair().is_ok()),
+    ]
 }
 
 /// The directory of the next processes has the input, with the address in it.
@@ -227,7 +240,8 @@ fn confined(task: &str) -> String {
         .output()
         .unwrap();
     let out = text(&output.stdout);
-    let before = "before: input list outside link write remove program connect listen";
+    let before =
+        "before: input list outside link write remove program connect listen udp unix pair";
     assert!(out.contains(before), "{output:?}");
     out
 }
@@ -236,7 +250,12 @@ fn confined(task: &str) -> String {
 fn assert_reads_only(out: &str, name: &str) {
     let prefix = format!("{name}: ");
     let possible = out.lines().find_map(|line| line.strip_prefix(&prefix)).unwrap_or_default();
-    // Linux has all of the rules from 6.7 on.
+    if Path::new("/proc/sys/kernel/seccomp").exists() {
+        for (socket, _) in sockets() {
+            assert!(!possible.contains(socket), "{out}");
+        }
+    }
+    // Linux has all of the rules of Landlock from 6.7 on.
     let version = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
     let numbers: Vec<u32> = version.split('.').map_while(|part| part.parse().ok()).collect();
     if numbers >= vec![6, 7] {
@@ -260,13 +279,13 @@ fn a_helper_and_its_process_can_only_read_the_input() {
 
 /// Without them, the kernel enforces nothing for a daemon that systemd started.
 #[test]
-fn the_services_allow_the_system_calls_of_landlock() {
+fn the_services_allow_the_system_calls_that_give_up_rights() {
     for unit in [
         include_str!("../../../../systemd/user/brain-daemon.service"),
         include_str!("../../../../systemd/system/brain-daemon.service"),
     ] {
         let filter = "\nSystemCallFilter=landlock_create_ruleset landlock_add_rule \
-                      landlock_restrict_self\n";
+                      landlock_restrict_self seccomp\n";
         assert!(unit.contains(filter), "{unit}");
     }
 }

@@ -8,6 +8,7 @@ use brain_access::Access;
 use brain_assist::ask::AskService;
 use brain_assist::ideas::{IdeaEnvironment, IdeaService};
 use brain_base::home::Home;
+use brain_base::random;
 use brain_collector::{CollectorEnvironment, CollectorService};
 use brain_config::{ClientDocuments, Config, HomePath};
 use brain_connect::ConnectService;
@@ -15,6 +16,7 @@ use brain_converter::Converters;
 use brain_costs::Ledger;
 use brain_graph::GraphService;
 use brain_ingest::{DocumentSettings, IngestService, Queue};
+use brain_ledger::{LeftService, SeenService};
 use brain_llm::LanguageModels;
 use brain_machines::{LeaseTable, MachineEnvironment, MachineService};
 use brain_pages::files::FileService;
@@ -42,6 +44,7 @@ use crate::doctor::process::Process;
 use crate::doctor::store::StoreHealth;
 use crate::doctor::workers::WorkerHealth;
 use crate::environment::Environment;
+use crate::past_brain::PastOpener;
 use crate::uploads::Uploads;
 use crate::{Brain, PurgeService};
 
@@ -107,19 +110,22 @@ impl SharedParts {
         let backup = self.backup();
         let purge = self.purge(pages.clone(), embedding.clone(), backup.clone());
         let process = self.process();
+        let (left, seen) = self.ledgers(&pages)?;
         let Environment { clock, net, random, stop, .. } = self.env.clone();
         let store = self.store.clone();
         Ok(Brain {
             audit: Arc::new(AuditLog::new(store.clone(), clock.clone())),
             connect: ConnectService::new(access.clone(), net, clock.clone(), random),
             ask: AskService::new(store.clone(), search.clone(), models.clone(), stop.clone()),
-            past: PastService::new(store.clone(), pages.clone(), clock.clone()),
+            past: Arc::new(self.past(pages.clone())),
             review: ReviewService::new(store.clone(), pages.clone(), clock.clone(), stop.clone()),
             recall: self.recall(search.clone()),
             graph: GraphService::new(store.clone(), clock, pages.clone(), stop),
             ideas: self.ideas(pages.clone(), search.clone(), embedding.clone(), models.clone()),
             voice: self.voice(pages.clone(), search.clone(), number),
             uploads: self.uploads(),
+            left,
+            seen,
             taken_in: OnceLock::new(),
             process,
             access,
@@ -143,6 +149,16 @@ impl SharedParts {
             files: self.files,
             text: self.text,
         })
+    }
+
+    fn ledgers(&self, pages: &Arc<PageService>) -> Result<(LeftService, SeenService), Fault> {
+        let Environment { config, clock, random, outgoing, .. } = self.env.clone();
+        let (store, pages) = (self.store.clone(), pages.clone());
+        let number = random::number(&*random)?;
+        let retention = config.history.left;
+        let left =
+            LeftService::new(store.clone(), clock.clone(), pages.clone(), outgoing, retention);
+        Ok((left, SeenService::new(store, clock, pages, config.history.seen, number)))
     }
 
     fn uploads(&self) -> Uploads {
@@ -209,8 +225,8 @@ impl SharedParts {
         let Self { env, store, index, sync_lock: lock, .. } = self.clone();
         let git_approved = env.config.sources.git_approved.clone();
         let converters = self.converters.clone();
-        let Environment { home, clock, stop, .. } = env;
-        let environment = SyncEnvironment { home, converters, git_approved, clock, stop };
+        let Environment { home, clock, stop, outgoing, .. } = env;
+        let environment = SyncEnvironment { home, converters, outgoing, git_approved, clock, stop };
         Arc::new(SyncService::new(environment, store, index, pages, sources, embedding, lock))
     }
 
@@ -220,6 +236,7 @@ impl SharedParts {
             is_on: env.config.ingest.documents,
             max_bytes: env.config.pages.max_attachment_mb * 1_000_000,
             converters: self.converters.clone(),
+            outgoing: env.outgoing,
             scratch: env.home.run().join("document"),
             stop: env.stop,
         };
@@ -295,6 +312,7 @@ impl SharedParts {
             random: env.random,
             secrets: env.secrets,
             net: env.net,
+            outgoing: env.outgoing,
             leases: env.leases,
             stop: env.stop,
         };
@@ -340,6 +358,14 @@ impl SharedParts {
         })
     }
 
+    fn past(&self, pages: Arc<PageService>) -> PastService {
+        let Self { env, store, machines, queue, ledger, .. } = self.clone();
+        let Environment { clock, home, stop, .. } = env.clone();
+        let (number_key, keep) = (store.number_key(), env.config.history.keep);
+        let opener = Arc::new(PastOpener { env, machines, queue, ledger, number_key });
+        PastService::new(store, pages, clock, &home, opener, keep, stop)
+    }
+
     fn process(&self) -> Arc<Process> {
         let Self { env, store, files, .. } = self.clone();
         let Environment { home, config, clock, .. } = env;
@@ -364,7 +390,7 @@ impl Brain {
         vec![
             self.process.clone(),
             Arc::new(AccessHealth(self.access.clone())),
-            Arc::new(StoreHealth(self.store.clone())),
+            Arc::new(StoreHealth::new(self.store.clone())),
             self.search.clone(),
             self.files.clone(),
             self.ingest.clone(),
@@ -377,6 +403,7 @@ impl Brain {
             self.tunnel.clone(),
             self.machines.clone(),
             self.models.clone(),
+            self.past.clone(),
             Arc::new(WorkerHealth(self.workers.clone())),
         ]
     }
@@ -397,6 +424,7 @@ pub(crate) fn machine_service(
         clock: env.clock,
         random: env.random,
         secrets: env.secrets,
+        outgoing: env.outgoing,
         stop: env.stop,
     };
     MachineService::new(environment, store, leases)

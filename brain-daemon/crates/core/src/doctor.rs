@@ -5,6 +5,7 @@
 pub(crate) mod access;
 pub(crate) mod process;
 pub(crate) mod store;
+mod store_size;
 pub(crate) mod workers;
 
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use brain_service::health::{Finding, Health, HealthCheck};
 const DEADLINE: Duration = Duration::from_secs(3);
 
 /// The names of all checks, in the order of the reply.
-const ORDER: [&str; 27] = [
+const ORDER: [&str; 28] = [
     "daemon",
     "home",
     "configuration",
@@ -32,6 +33,7 @@ const ORDER: [&str; 27] = [
     "socket permissions",
     "store integrity",
     "store size",
+    "history",
     "schema version",
     "index",
     "outbox",

@@ -7,6 +7,7 @@ use brain_base::caller::Caller;
 use brain_base::permission::permit;
 use brain_config::Config;
 use brain_ingest::{IngestItem, IngestReceipt};
+use brain_ledger::SeenService;
 use brain_pages::pages::similar_pages::SimilarPage;
 use brain_pages::pages::surroundings::Surroundings;
 use brain_protocol::{
@@ -21,8 +22,8 @@ use crate::{Brain, Uploads};
 /// A brain as the socket, HTTP, the browser and AI clients see it: operations of a caller, and a
 /// few capabilities that need no caller. An interface cannot call the services.
 ///
-/// The capabilities are signing in ([`Self::access`]), counting calls ([`Self::audit`]), noticing
-/// changes ([`Self::changes`]), accepting an item ([`Self::accept`]), keeping a file for its import
+/// The capabilities are signing in ([`Self::access`]), counting calls ([`Self::audit`]), recording
+/// answers ([`Self::seen`]), noticing changes ([`Self::changes`]), accepting an item ([`Self::accept`]), keeping a file for its import
 /// ([`Self::uploads`]), and what the tunnel and the telephone need before they know who calls.
 #[derive(Clone)]
 pub struct Door {
@@ -109,6 +110,12 @@ impl Door {
     #[must_use]
     pub fn audit(&self) -> &AuditLog {
         &self.brain.audit
+    }
+
+    /// The record of what AI clients are given.
+    #[must_use]
+    pub fn seen(&self) -> &SeenService {
+        &self.brain.seen
     }
 
     /// Notifications of changed pages and of a changed queue.
@@ -252,5 +259,48 @@ mod tests {
         // Reading goes on when the home is moved away.
         std::fs::rename(dir.path().join("home"), dir.path().join("moved")).unwrap();
         check();
+    }
+
+    #[test]
+    fn the_pages_given_in_a_session_have_their_trust() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::at(dir.path().join("home"));
+        let config = Config::load(&home.config(), |_| None).unwrap();
+        let brain = Brain::open(home, config, Arc::new(SystemClock), 7).unwrap();
+        let door = Door::new(Arc::new(brain));
+        let page = PageRef { source: None, slug: Slug::parse("a").unwrap() };
+        let put = Put {
+            page: page.clone(),
+            content: b"otter".to_vec(),
+            origin: Origin::Stdin,
+            allow_empty: false,
+            expect: None,
+        };
+        let owner = Caller::local(0);
+        door.run(&owner, put, &NoProgress).unwrap();
+        let reply = door.answer(&owner, Get { page, version: None }.into(), &NoProgress);
+        let call = |client: &str, session| crate::AnsweredCall {
+            client: client.into(),
+            session,
+            tool: "get_page".into(),
+            request: Some("{}".into()),
+            outcome: brain_protocol::SeenOutcome::Answered,
+            code: String::new(),
+            form: 1,
+            hash: [0; 16],
+            bytes: 2,
+            default_source: None,
+            local_address: None,
+            age: None,
+            replies: vec![crate::RecordedReply::of(&reply)],
+        };
+        door.seen().record(call("helm", 5));
+        door.seen().record(call("helm", 5));
+        door.seen().record(call("quill", 0));
+        let given = |client: &str, session| door.seen().given_to(client, session).unwrap();
+        assert_eq!(given("helm", 5).len(), 1);
+        assert_eq!((given("helm", 5)[0].version, given("quill", 0).len()), (1, 1));
+        assert_eq!(given("helm", 5)[0].trust, brain_protocol::TrustLevel::Owner);
+        assert!(given("helm", 6).is_empty() && given("wren", 0).is_empty());
     }
 }

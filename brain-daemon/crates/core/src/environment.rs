@@ -8,6 +8,7 @@ use brain_base::home::Home;
 use brain_base::leases::LeaseHolder;
 use brain_base::random::RandomSource;
 use brain_base::secrets::Secrets;
+use brain_ledger::OutgoingFile;
 use brain_net::HttpClient;
 use tokio_util::sync::CancellationToken;
 
@@ -30,6 +31,8 @@ pub struct Environment {
     pub secrets: Arc<Secrets>,
     /// The client for outgoing HTTP.
     pub net: Arc<dyn HttpClient>,
+    /// The log of outgoing requests.
+    pub outgoing: Arc<OutgoingFile>,
     /// The output of event lines.
     pub lines: Arc<dyn EventLines>,
     /// The program that reads exports of other programs.

@@ -13,8 +13,11 @@ mod door;
 mod environment;
 mod follow_machines;
 mod home_owner;
+mod ledgers;
 mod open;
+mod page_names;
 mod parts;
+mod past_brain;
 mod purge;
 mod restore;
 mod restore_home;
@@ -23,6 +26,7 @@ mod store_identity;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
+mod undo;
 mod uploads;
 
 use std::path::{Path, PathBuf};
@@ -54,6 +58,7 @@ use brain_assist::ideas::IdeaService;
 use brain_collector::CollectorService;
 use brain_graph::GraphService;
 use brain_ingest::IngestService;
+use brain_ledger::LeftService;
 use brain_llm::LanguageModels;
 use brain_pages::files::FileService;
 use brain_pages::index::IndexFollower;
@@ -71,6 +76,9 @@ use brain_voice::VoiceService;
 use doctor::process::Process;
 
 pub use brain_ingest as ingest;
+pub use brain_ledger::{
+    AnsweredCall, RecordedCall, RecordedReply, Renderer, SeenService, answer_hash,
+};
 pub use brain_pages::pages::broken_links::IdleLinkCheck;
 pub use brain_pages::pages::similar_pages::SimilarPage;
 pub use brain_pages::pages::surroundings::{FirstOf, LinkedPage, Surroundings};
@@ -117,7 +125,7 @@ pub struct Brain {
     /// Operations on single pages.
     pub pages: Arc<PageService>,
     /// What looks back.
-    pub past: PastService,
+    pub past: Arc<PastService>,
     /// Contradictions, and answers that age.
     pub review: ReviewService,
     /// The owner's own test set of searches.
@@ -150,6 +158,10 @@ pub struct Brain {
     pub tunnel: Arc<TunnelService>,
     /// The telephone.
     pub voice: VoiceService,
+    /// Requests that left this machine.
+    pub left: LeftService,
+    /// What AI clients were given.
+    pub seen: SeenService,
     /// The states of the background workers, which their runner writes.
     pub workers: Arc<WorkerStates>,
     connect: ConnectService,
@@ -182,7 +194,9 @@ impl Brain {
         }
         let began = Instant::now();
         let permit = self.text.take(text_bytes(&request));
-        let result = acting(self.act_of(caller), || self.dispatch(caller, request, progress));
+        let result = self
+            .act_of(caller)
+            .and_then(|act| acting(act, || self.dispatch(caller, request, progress)));
         drop(permit);
         let took_us = began.elapsed().as_micros() as u64;
         match &result {
@@ -198,9 +212,10 @@ impl Brain {
         result.map_err(|fault| self.with_config_hint(fault))
     }
 
-    /// Returns who acts when `caller` runs an operation.
-    fn act_of(&self, caller: &Caller) -> Act {
-        Act { actor: actor_of(caller), at: Some(self.now()), made_from: Vec::new() }
+    /// Returns who acts when `caller` runs an operation, and what from.
+    fn act_of(&self, caller: &Caller) -> Result<Act, Fault> {
+        let made_from = self.past.origins(caller)?;
+        Ok(Act { actor: actor_of(caller), at: Some(self.now()), made_from })
     }
 
     /// Adds a hint to an error about the configuration if its file has changed since the start.
@@ -341,9 +356,18 @@ impl Brain {
             Request::Random(r) => self.pages.random(caller, &r).map(Reply::Page),
             Request::Orphans(r) => self.pages.orphans(caller, &r).map(Reply::Pages),
             Request::Todos(r) => self.pages.todos(caller, &r).map(Reply::Todos),
+            Request::Resolve(r) => self.pages.resolve_links(caller, &r).map(Reply::Resolve),
+            Request::PageNames(r) => self.page_names(caller, &r).map(Reply::PageNames),
+            Request::EditorChanges(r) => Ok(Reply::EditorChanges(self.wait_for_changes(&r))),
+            Request::Refactor(r) => self.pages.refactor(caller, &r).map(Reply::Refactor),
             Request::Rename(r) => self.pages.rename(caller, &r).map(Reply::Move),
             Request::Merge(r) => self.pages.merge(caller, &r).map(Reply::Move),
-            Request::Purge(r) => self.purge.purge(caller, &r).map(Reply::Purge),
+            Request::Purge(r) => {
+                let purged = self.purge.purge(caller, &r).map(Reply::Purge);
+                // Copies of past states may have the text, also after a purge that did not finish.
+                self.past.drop_views(true)?;
+                purged
+            }
             Request::Complete(r) => self.complete(caller, &r).map(Reply::Completions),
             Request::TimelineDays(r) => {
                 self.pages.timeline_days(caller, &r).map(Reply::TimelineDays)
@@ -358,6 +382,8 @@ impl Brain {
             }
             Request::BrowserOpen(r) => self.access.browser_open(&r).map(Reply::BrowserOpen),
             Request::Why(r) => self.past.why(caller, &r).map(Reply::Why),
+            Request::AsOf(r) => self.past.as_of(caller, r, progress).map(Reply::AsOf),
+            Request::Changes(r) => self.past.changes(caller, &r).map(Reply::Changes),
             Request::ContradictionList(r) => {
                 self.review.contradictions(caller, &r).map(Reply::Contradictions)
             }
@@ -386,9 +412,11 @@ impl Brain {
             Request::ConflictList(_) => self.pages.conflicts(caller).map(Reply::Conflicts),
             Request::Keep(r) => self.pages.keep(caller, &r).map(Reply::Write),
             Request::ImportReports(r) => self.sync.import_reports(&r).map(Reply::ImportReports),
-            Request::ImportUndo(r) => {
-                self.sync.import_undo(caller, &r, progress).map(Reply::ImportUndo)
-            }
+            Request::Undo(r) => undo::undo(self, caller, &r).map(Reply::Undo),
+            Request::Redo(r) => self.past.redo(caller, &r).map(Reply::Undo),
+            Request::LeftList(r) => self.list_left(caller, &r).map(Reply::Left),
+            Request::SeenList(r) => self.list_seen(caller, &r).map(Reply::Seen),
+            Request::SeenReplay(r) => self.replay_seen(&r).map(Reply::SeenReplay),
         }
     }
 
@@ -415,6 +443,15 @@ impl Brain {
         &self.env.home
     }
 
+    /// Removes the former versions that `[history] keep` does not keep. Returns their number. A
+    /// timer calls this method.
+    ///
+    /// # Errors
+    /// The store cannot be read or written.
+    pub fn prune_history(&self) -> Result<u64, Fault> {
+        self.past.prune(&[])
+    }
+
     /// Asks long work to stop at its next safe point.
     pub fn begin_stop(&self) {
         self.env.stop.cancel();
@@ -423,6 +460,10 @@ impl Brain {
     /// Writes derived data to disk, so that the next start has nothing to catch up with. Without
     /// this call, no data is lost.
     pub fn flush(&self) {
+        let closed = [self.seen.write(), self.left.store_ended()];
+        for fault in closed.into_iter().filter_map(Result::err) {
+            tracing::warn!(%fault, "ledgers not written at the end");
+        }
         if let Err(fault) = self.audit.close().and_then(|()| self.access.write_last_use()) {
             tracing::warn!(%fault, "cannot write the last calls and the last use of tokens");
         }

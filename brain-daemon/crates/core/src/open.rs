@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use brain_base::clock::Clock;
 use brain_base::home::Home;
-use brain_base::random::SystemRandom;
+use brain_base::random::{self, RandomSource, SystemRandom};
 use brain_base::secrets::Secrets;
-use brain_config::Config;
+use brain_config::{Config, Retention};
 use brain_files::{IgnoreRules, markdown_files};
+use brain_ledger::OutgoingFile;
 use brain_machines::{LeaseTable, complete_join};
 use brain_pages::index::{IndexFollower, index_id};
 use brain_protocol::{Command, Fault, FaultCode, SyncedSource, hint};
@@ -30,6 +31,17 @@ const CONVERTER: &str = "brain-convert";
 fn converter_beside(program: Option<PathBuf>) -> PathBuf {
     let beside = program.and_then(|program| Some(program.parent()?.join(CONVERTER)));
     beside.unwrap_or_else(|| PathBuf::from(CONVERTER))
+}
+
+/// Creates the log of outgoing requests. Does not open its file.
+fn outgoing_file(
+    home: &Home,
+    config: &Config,
+    clock: &Arc<dyn Clock>,
+    random: &dyn RandomSource,
+) -> Result<OutgoingFile, Fault> {
+    let is_on = config.history.left != Retention::Off;
+    Ok(OutgoingFile::new(home.left(), clock.clone(), random::number(random)?, is_on))
 }
 
 impl Brain {
@@ -94,6 +106,8 @@ impl Brain {
             store.set_backup_dir(dir);
         }
         index.start(&store, &config)?;
+        let outgoing = Arc::new(outgoing_file(&home, &config, &clock, &*external.random)?);
+        external.net.set_log(outgoing.clone());
         let leases = Arc::new(LeaseTable::default());
         let env = Environment {
             leases: leases.clone(),
@@ -101,6 +115,7 @@ impl Brain {
             config: Arc::new(config),
             random: external.random,
             net: external.net,
+            outgoing,
             lines: external.lines,
             converter: external.converter,
             stop: CancellationToken::new(),

@@ -265,7 +265,7 @@ impl PurgeService {
         number: u32,
     ) -> Result<u64, Fault> {
         let (source, slug, page_id) = (source.clone(), request.page.slug.clone(), record.id);
-        let argument = request.page.to_string();
+        let (argument, now) = (request.page.to_string(), self.clock.now());
         Ok(self.store.write(move |transaction| {
             let current = transaction.page(&source, &slug)?.filter(|page| page.id == page_id);
             let current = current.ok_or_else(|| no_page(&source, &slug))?;
@@ -279,7 +279,7 @@ impl PurgeService {
                     ))
                     .into());
             }
-            if !transaction.purge_version(&source, &slug, page_id, number)? {
+            if !transaction.purge_version(&source, &slug, page_id, number, now)? {
                 let message = format!("\"{slug}\" has no version {number}");
                 return Err(Fault::new(FaultCode::UnknownVersion, message)
                     .hint(hint!("see {}", Command::History { page: Some(argument.clone()) }))

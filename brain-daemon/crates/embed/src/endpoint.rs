@@ -20,7 +20,7 @@ use url::Url;
 use super::{EmbedError, EmbedErrorKind, Embedder, VectorPurpose, VectorSpace};
 use brain_base::backoff::Backoff;
 use brain_costs::{CostError, Ledger, OpenCall, Price};
-use brain_net::{Error as NetError, HttpClient, HttpRequest, RetryingClient, StreamEvent};
+use brain_net::{Error as NetError, HttpClient, HttpRequest, Reason, RetryingClient, StreamEvent};
 
 use error::{EndpointLabel, FailedCall};
 use response::EmbeddingResponse;
@@ -177,15 +177,15 @@ impl EndpointClient {
     /// Returns the vectors of these texts. Splits a batch that is too large for the endpoint.
     fn batch(
         &self,
-        texts: &[&str],
+        inputs: &[Input<'_>],
         context: &RequestContext<'_>,
     ) -> Result<Vec<Vec<f32>>, EmbedError> {
-        match self.request_with_retries(texts, context) {
-            Err(FailedCall::Split(fault)) => match texts {
-                [text] if text.len() < MIN_HALVED_BYTES => Err(fault),
-                [text] => self.batch(&[truncate(text, text.len() / 2)], context),
+        match self.request_with_retries(inputs, context) {
+            Err(FailedCall::Split(fault)) => match inputs {
+                [(text, _)] if text.len() < MIN_HALVED_BYTES => Err(fault),
+                [(text, page)] => self.batch(&[(truncate(text, text.len() / 2), *page)], context),
                 _ => {
-                    let (first, second) = texts.split_at(texts.len() / 2);
+                    let (first, second) = inputs.split_at(inputs.len() / 2);
                     let mut vectors = self.batch(first, context)?;
                     vectors.extend(self.batch(second, context)?);
                     Ok(vectors)
@@ -199,12 +199,17 @@ impl EndpointClient {
     /// Sends a request, with retries if they can help.
     fn request_with_retries(
         &self,
-        texts: &[&str],
+        inputs: &[Input<'_>],
         context: &RequestContext<'_>,
     ) -> Result<Vec<Vec<f32>>, FailedCall> {
         let begun = Instant::now();
+        let texts: Vec<&str> = inputs.iter().map(|(text, _)| *text).collect();
+        let mut pages: Vec<u64> = inputs.iter().filter_map(|(_, page)| *page).collect();
+        pages.dedup();
+        let reason = Reason::with_pages("embedding", pages);
         for retries in 0..=context.policy.max_retries {
-            let (wait, fault) = match self.request(texts, context, begun + context.policy.timeout) {
+            let deadline = begun + context.policy.timeout;
+            let (wait, fault) = match self.request(&texts, context, (&reason, deadline)) {
                 Err(FailedCall::Retry(wait, fault)) if retries < context.policy.max_retries => {
                     (wait, fault)
                 }
@@ -252,7 +257,7 @@ impl EndpointClient {
         &self,
         texts: &[&str],
         context: &RequestContext<'_>,
-        deadline: Instant,
+        (reason, deadline): (&Reason, Instant),
     ) -> Result<Vec<Vec<f32>>, FailedCall> {
         if !(context.should_continue)() {
             return Err(FailedCall::Fail(context.label.stopped()));
@@ -266,6 +271,7 @@ impl EndpointClient {
             headers: &headers,
             authorization: context.bearer.as_ref(),
             must_be_public: false,
+            reason,
             is_complete: |_| false,
         };
         let (mut received, mut end) = (Vec::new(), None);
@@ -321,6 +327,9 @@ impl EndpointClient {
         Err(FailedCall::Fail(context.label.invalid_response(&problem)))
     }
 }
+
+/// A text, and the id of the page that it is of.
+type Input<'a> = (&'a str, Option<u64>);
 
 /// Why reading a response was aborted.
 #[derive(Debug, Clone, Copy)]
@@ -383,6 +392,16 @@ impl Embedder for EndpointClient {
         purpose: VectorPurpose,
         should_continue: &dyn Fn() -> bool,
     ) -> Result<Vec<Vec<f32>>, EmbedError> {
+        self.embed_pages(texts, purpose, &[], should_continue)
+    }
+
+    fn embed_pages(
+        &self,
+        texts: &[String],
+        purpose: VectorPurpose,
+        pages: &[u64],
+        should_continue: &dyn Fn() -> bool,
+    ) -> Result<Vec<Vec<f32>>, EmbedError> {
         let (prefix, policy) = match purpose {
             VectorPurpose::Query => (&self.settings.query_prefix, self.policy[0]),
             VectorPurpose::Document => (&self.settings.document_prefix, self.policy[1]),
@@ -397,10 +416,11 @@ impl Embedder for EndpointClient {
         let context = RequestContext { label, purpose, policy, bearer, should_continue };
         let prefixed: Vec<String> = texts.iter().map(|text| format!("{prefix}{text}")).collect();
         // Some endpoints refuse an empty text, so a hyphen is sent instead.
-        let inputs: Vec<&str> = prefixed
+        let texts = prefixed
             .iter()
-            .map(|text| if text.trim().is_empty() { "-" } else { truncate(text, MAX_TEXT_BYTES) })
-            .collect();
+            .map(|text| if text.trim().is_empty() { "-" } else { truncate(text, MAX_TEXT_BYTES) });
+        let pages = pages.iter().copied().map(Some).chain(std::iter::repeat(None));
+        let inputs: Vec<Input<'_>> = texts.zip(pages).collect();
         let mut vectors = Vec::with_capacity(inputs.len());
         let mut rest = inputs.as_slice();
         while !rest.is_empty() {
@@ -417,9 +437,9 @@ impl Embedder for EndpointClient {
 }
 
 /// Returns how many of these texts fit in one request: at least one.
-fn batch_len(texts: &[&str]) -> usize {
+fn batch_len(texts: &[Input<'_>]) -> usize {
     let mut bytes = 0;
-    let fitting = texts.iter().take(MAX_BATCH_TEXTS).take_while(|text| {
+    let fitting = texts.iter().take(MAX_BATCH_TEXTS).take_while(|(text, _)| {
         bytes += text.len();
         bytes <= MAX_BATCH_BYTES
     });

@@ -68,6 +68,21 @@ pub trait Embedder: Send + Sync {
         should_continue: &dyn Fn() -> bool,
     ) -> Result<Vec<Vec<f32>>, EmbedError>;
 
+    /// As [`Embedder::embed`], for texts of pages. `pages` has the id of the page of each text, for
+    /// the log of outgoing requests.
+    ///
+    /// # Errors
+    /// As [`Embedder::embed`].
+    fn embed_pages(
+        &self,
+        texts: &[String],
+        purpose: VectorPurpose,
+        _pages: &[u64],
+        should_continue: &dyn Fn() -> bool,
+    ) -> Result<Vec<Vec<f32>>, EmbedError> {
+        self.embed(texts, purpose, should_continue)
+    }
+
     /// Returns how much of `text` the model's vocabulary covers, from 0 to 1: the share of letters
     /// that are not spelled one by one. 1 if unknown. Cheap after [`Embedder::embed`].
     fn coverage(&self, _text: &str) -> f32 {

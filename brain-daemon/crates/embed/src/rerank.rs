@@ -21,7 +21,7 @@ use url::Url;
 use crate::endpoint::{is_unsent, ledger_error};
 use crate::{EmbedError, EmbedErrorKind, KeyProvider};
 use brain_costs::{Ledger, OpenCall, Price};
-use brain_net::{HttpClient, HttpRequest, RetryingClient, StreamEvent};
+use brain_net::{HttpClient, HttpRequest, Reason, RetryingClient, StreamEvent};
 
 /// Maximum bytes of a response.
 const MAX_RESPONSE_BYTES: usize = 1024 * 1024;
@@ -44,6 +44,21 @@ pub trait Reranker: Send + Sync {
         texts: &[String],
         should_continue: &dyn Fn() -> bool,
     ) -> Result<Vec<f32>, EmbedError>;
+
+    /// As [`Reranker::rerank`], for texts of pages with these ids, for the log of outgoing
+    /// requests.
+    ///
+    /// # Errors
+    /// As [`Reranker::rerank`].
+    fn rerank_pages(
+        &self,
+        question: &str,
+        texts: &[String],
+        _pages: &[u64],
+        should_continue: &dyn Fn() -> bool,
+    ) -> Result<Vec<f32>, EmbedError> {
+        self.rerank(question, texts, should_continue)
+    }
 
     /// Frees resources that were not used for `idle`. Called from time to time.
     fn unload_if_idle(&self, idle: Duration);
@@ -121,6 +136,16 @@ impl Reranker for RerankEndpoint {
         texts: &[String],
         should_continue: &dyn Fn() -> bool,
     ) -> Result<Vec<f32>, EmbedError> {
+        self.rerank_pages(question, texts, &[], should_continue)
+    }
+
+    fn rerank_pages(
+        &self,
+        question: &str,
+        texts: &[String],
+        pages: &[u64],
+        should_continue: &dyn Fn() -> bool,
+    ) -> Result<Vec<f32>, EmbedError> {
         use EmbedErrorKind::{Retryable, Stopped};
         if texts.is_empty() {
             return Ok(Vec::new());
@@ -137,6 +162,7 @@ impl Reranker for RerankEndpoint {
             headers: &[("content-type", "application/json"), ("accept", "application/json")],
             authorization: bearer.as_ref(),
             must_be_public: false,
+            reason: &Reason::with_pages("rerank", pages.to_vec()),
             is_complete: |_| false,
         };
         let (mut received, mut is_stopped) = (Vec::new(), false);

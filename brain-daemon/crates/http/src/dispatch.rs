@@ -233,6 +233,12 @@ impl Call<'_> {
                 job_id: details.job.get().copied(),
             });
         }
+        if status >= 400
+            && route == "/mcp"
+            && let Some(client) = caller
+        {
+            app.brain.seen().record_refused(client, status);
+        }
         if is_audited {
             let operation = match details.tool.get() {
                 Some(tool) => format!("{method} {route} {tool}"),

@@ -82,9 +82,11 @@ fn status_of(code: FaultCode) -> StatusCode {
         | F::UnknownToken
         | F::UnknownJob
         | F::UnknownPost => StatusCode::NOT_FOUND,
-        F::AlreadySoftDeleted | F::AlreadyActive | F::Conflict | F::ConfirmationNeeded => {
-            StatusCode::CONFLICT
-        }
+        F::AlreadySoftDeleted
+        | F::AlreadyActive
+        | F::Conflict
+        | F::ConfirmationNeeded
+        | F::NotReplayable => StatusCode::CONFLICT,
         F::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         F::UnsupportedContentType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
         F::RateLimited => StatusCode::TOO_MANY_REQUESTS,

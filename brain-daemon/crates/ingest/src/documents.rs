@@ -11,6 +11,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use brain_base::home::create_private_dir;
+use brain_base::outgoing::{OpenRequest, OutgoingLog};
 use brain_converter::{Converter, Converters, Ending, invalid};
 use brain_page::{
     ATTACHMENTS, ConvertedLine, Document, DocumentType, Frontmatter, attachment_name, hex,
@@ -46,6 +47,8 @@ pub struct DocumentSettings {
     pub max_bytes: usize,
     /// The programs that read documents.
     pub converters: Arc<Converters>,
+    /// The log of outgoing requests, for the starts of programs.
+    pub outgoing: Arc<dyn OutgoingLog>,
     /// The directory for the file that is being read.
     pub scratch: PathBuf,
     /// Cancelled when the daemon stops.
@@ -216,7 +219,10 @@ impl IngestService {
         let path = scratch.0.join(&name);
         write_scratch(&path, &bytes)?;
         let should_continue = || !self.documents.stop.is_cancelled();
-        let (ending, lines) = read_lines(&converters.command(&name), &path, &should_continue)?;
+        let program = converters.command(&name);
+        let named = program.first().map_or("", String::as_str);
+        let _program = OpenRequest::of_program(&self.documents.outgoing, named, "ingest");
+        let (ending, lines) = read_lines(&program, &path, &should_continue)?;
         match ending {
             Ending::Whole => lines.into_document(&name, bytes),
             Ending::UnknownFormat => {

@@ -11,7 +11,7 @@ use super::{
 };
 use brain_base::backoff::Backoff;
 use brain_costs::{Budget, OpenCall};
-use brain_net::{Error as NetError, HttpRequest, HttpResponse, StreamEvent};
+use brain_net::{Error as NetError, HttpRequest, HttpResponse, Reason, StreamEvent};
 use brain_protocol::Spending;
 use parking_lot::MutexGuard;
 
@@ -106,6 +106,7 @@ impl Model {
     ) -> Result<ModelReply, ModelError> {
         let (mut option_tries, mut retries) = (1, 0);
         let mut waited = Duration::ZERO;
+        let reason = Reason::with_pages(question.purpose, question.pages.to_vec());
         loop {
             if !should_continue() {
                 return Err(ModelError::cancelled());
@@ -115,7 +116,8 @@ impl Model {
             // Reborrowed, so that the next attempt can borrow it again.
             let on_text = on_text.as_mut().map(|on_text| &mut **on_text as &mut dyn FnMut(&str));
             let mut reader = ResponseReader::new(self.provider, on_text);
-            let answer = match self.send(question, unsupported, &mut reader, should_continue) {
+            let options = (unsupported, &reason);
+            let answer = match self.send(question, options, &mut reader, should_continue) {
                 RequestOutcome::ErrorStatus(answer) => answer,
                 outcome => return self.finish(outcome, reader, entry),
             };
@@ -179,7 +181,7 @@ impl Model {
     fn send(
         &self,
         question: &ModelQuestion<'_>,
-        unsupported: UnsupportedOptions,
+        (unsupported, reason): (UnsupportedOptions, &Reason),
         reader: &mut ResponseReader<'_>,
         should_continue: &dyn Fn() -> bool,
     ) -> RequestOutcome {
@@ -201,6 +203,7 @@ impl Model {
             headers: &headers,
             authorization: self.key.as_ref().filter(|_| self.provider == Provider::OpenAi),
             must_be_public: false,
+            reason,
             is_complete: |_| false,
         };
         let (began, mut is_cancelled, mut is_late) = (Instant::now(), false, false);

@@ -113,6 +113,8 @@ pub struct ModelQuestion<'a> {
     pub system: &'a str,
     /// The user prompt.
     pub text: &'a str,
+    /// The ids of the pages whose text is in the question, for the log of outgoing requests.
+    pub pages: &'a [u64],
     /// Images, sent before the text.
     pub images: &'a [Image],
     /// From 0 to 1; the model's default when absent. Not sent to a model that rejects it.

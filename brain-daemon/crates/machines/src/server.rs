@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use brain_base::outgoing::OutgoingLog;
 use brain_base::random::RandomSource;
 use brain_commit_log::{
     BrainId, Engine, Error, PostgresLog, PostgresSettings, ServerUrl, Timeouts,
@@ -20,9 +21,10 @@ pub(crate) fn open_log(
     secrets: &ServerSecrets,
     namespace: &str,
     listens: bool,
-    random: Arc<dyn RandomSource>,
+    (random, outgoing): (Arc<dyn RandomSource>, Arc<dyn OutgoingLog>),
 ) -> Result<Arc<dyn Engine>, Error> {
-    Ok(Arc::new(PostgresLog::open(settings(secrets, namespace, listens, random)?)?))
+    let settings = PostgresSettings { outgoing, ..settings(secrets, namespace, listens, random)? };
+    Ok(Arc::new(PostgresLog::open(settings)?))
 }
 
 /// Creates the tables of a log, and opens it.
@@ -34,9 +36,10 @@ pub(crate) fn create_log(
     secrets: &ServerSecrets,
     namespace: &str,
     brain: BrainId,
-    random: Arc<dyn RandomSource>,
+    (random, outgoing): (Arc<dyn RandomSource>, Arc<dyn OutgoingLog>),
 ) -> Result<Arc<dyn Engine>, Error> {
-    Ok(Arc::new(PostgresLog::create(settings(secrets, namespace, false, random)?, brain)?))
+    let settings = PostgresSettings { outgoing, ..settings(secrets, namespace, false, random)? };
+    Ok(Arc::new(PostgresLog::create(settings, brain)?))
 }
 
 /// Returns the settings of a log with the time limits of a daemon.

@@ -29,6 +29,7 @@ use crate::{
 use brain_base::clock::Clock;
 use brain_base::durable::unfinished_path;
 use brain_base::home::{Home, create_private_dir};
+use brain_base::outgoing::OutgoingLog;
 use brain_base::random::RandomSource;
 use brain_base::secrets::Secrets;
 use brain_base::{leases, write_fault};
@@ -69,6 +70,8 @@ pub struct MachineEnvironment {
     pub random: Arc<dyn RandomSource>,
     /// The secrets.
     pub secrets: Arc<Secrets>,
+    /// The log in which connections are recorded before they are made.
+    pub outgoing: Arc<dyn OutgoingLog>,
     /// Cancelled when long work should end.
     pub stop: CancellationToken,
 }
@@ -206,6 +209,11 @@ impl MachineService {
         self.replica_of(identity, &access, root)
     }
 
+    /// Returns what a log needs besides its secrets.
+    fn log_parts(&self) -> (Arc<dyn RandomSource>, Arc<dyn OutgoingLog>) {
+        (self.env.random.clone(), self.env.outgoing.clone())
+    }
+
     /// Creates the background work of a machine. Does not wait for the server.
     fn replica_of(
         &self,
@@ -214,7 +222,7 @@ impl MachineService {
         root: Option<RootKey>,
     ) -> Result<Arc<Replica>, Fault> {
         let random = self.env.random.clone();
-        let opened = open_log(access, &identity.namespace, identity.listens, random.clone());
+        let opened = open_log(access, &identity.namespace, identity.listens, self.log_parts());
         let engine = opened.map_err(|e| crate::fault(&e))?;
         let log = Arc::new(self.log_of(engine, identity, root));
         let leases = log.leases().clone();

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use brain_base::outgoing::OutgoingLog;
 use brain_base::random::RandomSource;
 use brain_commit_log::{BrainId, Engine, Error};
 
@@ -18,7 +19,7 @@ pub(crate) fn open_log(
     _secrets: &ServerSecrets,
     _namespace: &str,
     _listens: bool,
-    _random: Arc<dyn RandomSource>,
+    _parts: (Arc<dyn RandomSource>, Arc<dyn OutgoingLog>),
 ) -> Result<Arc<dyn Engine>, Error> {
     Err(Error::NotBuilt)
 }
@@ -31,7 +32,7 @@ pub(crate) fn create_log(
     _secrets: &ServerSecrets,
     _namespace: &str,
     _brain: BrainId,
-    _random: Arc<dyn RandomSource>,
+    _parts: (Arc<dyn RandomSource>, Arc<dyn OutgoingLog>),
 ) -> Result<Arc<dyn Engine>, Error> {
     Err(Error::NotBuilt)
 }

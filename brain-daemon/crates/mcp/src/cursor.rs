@@ -84,6 +84,8 @@ pub(super) struct ListPart<R> {
     pub(super) rows: Vec<R>,
     /// The position for the next cursor, if there are more rows.
     pub(super) next: Option<String>,
+    /// The items of the rows: the first one, and the first one after them.
+    pub(super) items: (usize, usize),
 }
 
 /// Returns the rows after the position `after`: at most `limit`, and no more than fit into
@@ -127,7 +129,8 @@ pub(super) fn list_part<T, R: Serialize>(
     }
     let last = end.checked_sub(1).and_then(|at| items.get(at));
     let next = last.filter(|_| !rows.is_empty() && (has_more || end < items.len()));
-    Ok(ListPart { rows, next: next.map(|last| format!("{end}:{}", short_hash(&key(last)))) })
+    let next = next.map(|last| format!("{end}:{}", short_hash(&key(last))));
+    Ok(ListPart { rows, next, items: (start, end) })
 }
 
 /// Returns how many items precede a position.

@@ -8,12 +8,14 @@
 
 mod answer;
 mod arguments;
+mod context;
 mod cursor;
 mod errors;
 mod line_transport;
 mod names;
 mod page_address;
 mod prompts;
+mod replay;
 mod resources;
 mod schema;
 mod serve;
@@ -23,13 +25,13 @@ mod tools;
 mod trust;
 mod window;
 
+pub use replay::renderer;
 pub use serve::{HttpService, Mode, http_service, serve_stream, tool_service};
 pub use tools::tool_operation;
 
-use std::cell::OnceCell;
 use std::sync::Arc;
 
-use brain_protocol::{Fault, FaultCode, Operation, SourceId, VERSION};
+use brain_protocol::{Fault, FaultCode, VERSION};
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
     CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse,
@@ -43,7 +45,9 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use tokio::sync::Semaphore;
 
 use brain_base::caller::Caller;
-use brain_core::{Door, NoProgress};
+use brain_core::Door;
+use context::ToolContext;
+use serde_json::json;
 
 /// Describes the server to models. The most important part comes first, because some clients keep
 /// only 512 characters.
@@ -87,18 +91,21 @@ pub struct McpServer {
     caller: CallerSource,
     /// Permits for concurrent requests. `None` for HTTP, which has its own limits.
     permits: Option<Arc<Semaphore>>,
+    /// The connection, for the record of what the client was given; 0 for HTTP without sessions.
+    session: u64,
 }
 
 impl McpServer {
     /// Creates a server that reads the caller from each request.
     pub(crate) fn for_requests(brain: Door) -> Self {
-        Self { brain, caller: CallerSource::Request, permits: None }
+        Self { brain, caller: CallerSource::Request, permits: None, session: 0 }
     }
 
     /// Creates a server for one caller, which answers as many requests at once as there are
     /// permits.
     pub(crate) fn for_caller(brain: Door, caller: Caller, permits: Arc<Semaphore>) -> Self {
-        Self { brain, caller: CallerSource::Fixed(caller), permits: Some(permits) }
+        let session = brain.seen().new_session();
+        Self { brain, caller: CallerSource::Fixed(caller), permits: Some(permits), session }
     }
 
     /// Returns the context of a request: the brain, and the request's caller, marked as a model.
@@ -117,11 +124,11 @@ impl McpServer {
             .ok_or_else(|| ErrorData::internal_error("this request has no caller", None))?
             .as_model();
         // A client over HTTP has an id of its own. Programs at the socket are all the owner's.
-        let caller = match (&self.caller, context.peer.peer_info()) {
-            (CallerSource::Fixed(_), Some(info)) => caller.with_agent(&info.client_info.name),
+        let caller = match (&self.caller, client_name(context)) {
+            (CallerSource::Fixed(_), Some(name)) => caller.with_agent(name),
             _ => caller,
         };
-        Ok(ToolContext { brain: self.brain.clone(), caller, default_source: OnceCell::new() })
+        Ok(ToolContext::live(self.brain.clone(), caller, self.session))
     }
 
     /// Runs `work` on a thread that may block.
@@ -149,19 +156,13 @@ impl McpServer {
     }
 }
 
-/// The context of a request: the brain, and the caller.
-pub(crate) struct ToolContext {
-    brain: Door,
-    caller: Caller,
-    /// The default source of the caller, once it is known.
-    default_source: OnceCell<SourceId>,
-}
-
-impl ToolContext {
-    /// Runs an operation. Blocks.
-    fn run<O: Operation>(&self, operation: O) -> Result<O::Reply, Fault> {
-        self.brain.run(&self.caller, operation, &NoProgress)
-    }
+/// Returns the name by which a client calls itself: in each request since the revision 2026-07-28,
+/// in `initialize` before it.
+fn client_name(context: &RequestContext<RoleServer>) -> Option<String> {
+    let named = context.meta.get("io.modelcontextprotocol/clientInfo");
+    let named = named.and_then(|client| client.get("name")?.as_str());
+    let name = named.map(str::to_owned);
+    name.or_else(|| Some(context.peer.peer_info()?.client_info.name.clone()))
 }
 
 /// Returns the fault for a graph with a link to a node that the graph lacks.
@@ -207,7 +208,9 @@ impl ServerHandler for McpServer {
             let name = answer::shorten(&request.name, MAX_QUOTED);
             let message =
                 format!("there is no tool \"{}\"; tools/list lists the tools", name.escape_debug());
-            return Err(ErrorData::invalid_params(message, None));
+            let error = ErrorData::invalid_params(message, None);
+            self.tool_context(&context)?.record_protocol_error("tools/call", &error);
+            return Err(error);
         };
         let arguments = request.arguments.unwrap_or_default();
         Ok(self.run_blocking(&context, move |context| entry.call(context, arguments)).await?.into())
@@ -219,7 +222,12 @@ impl ServerHandler for McpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let after = request.and_then(|request| request.cursor);
-        self.run_blocking(&context, move |context| resources::list(context, after)).await?
+        let arguments = json!({ "cursor": after });
+        let list = |context: &ToolContext| resources::list(context, after);
+        self.run_blocking(&context, move |context| {
+            context.recorded("resources/list", &arguments, list)
+        })
+        .await?
     }
 
     async fn list_resource_templates(
@@ -236,7 +244,11 @@ impl ServerHandler for McpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         Ok(self
-            .run_blocking(&context, move |context| resources::read(context, &request.uri))
+            .run_blocking(&context, move |context| {
+                let arguments = json!({ "uri": request.uri });
+                let read = |context: &ToolContext| resources::read(context, &request.uri);
+                context.recorded("resources/read", &arguments, read)
+            })
             .await??
             .into())
     }
@@ -278,7 +290,12 @@ impl ServerHandler for McpServer {
         request: CompleteRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        self.run_blocking(&context, move |context| resources::complete(context, &request)).await?
+        self.run_blocking(&context, move |context| {
+            let arguments = json!({ "value": request.argument.value });
+            let complete = |context: &ToolContext| resources::complete(context, &request);
+            context.recorded("completion/complete", &arguments, complete)
+        })
+        .await?
     }
 
     async fn on_custom_request(

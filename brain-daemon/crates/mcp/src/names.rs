@@ -80,6 +80,14 @@ pub(super) fn by_title(
     source: Option<&SourceId>,
     title: &str,
 ) -> Result<Option<PageRef>, Fault> {
+    context.without_showing(|| search_title(context, source, title))
+}
+
+fn search_title(
+    context: &ToolContext,
+    source: Option<&SourceId>,
+    title: &str,
+) -> Result<Option<PageRef>, Fault> {
     let normalized = normalize_title(title);
     // Without punctuation, which is syntax in a query.
     let query: String =

@@ -83,20 +83,17 @@ pub(super) fn parse_source(text: &str) -> Result<SourceId, Fault> {
 impl ToolContext {
     /// Returns the address of a page, which [`parse`] turns back into this page.
     pub(super) fn page_name(&self, source: &SourceId, slug: &Slug) -> Result<String, Fault> {
-        let default_source = match self.default_source.get() {
-            Some(source) => source,
-            None => {
-                let source = self.brain.usual_source(&self.caller)?;
-                self.default_source.get_or_init(|| source)
-            }
-        };
-        Ok(if source == default_source { slug.to_string() } else { format!("{source}:{slug}") })
+        Ok(if source == self.default_source()? {
+            slug.to_string()
+        } else {
+            format!("{source}:{slug}")
+        })
     }
 
     /// Returns the URL at which a person can open the page whose address is `name`: on the daemon's
     /// local listener. Returns the URI of the resource if there is no listener.
     pub(super) fn web_address(&self, name: &str) -> String {
-        match self.brain.access().http_addresses().local {
+        match self.local_address() {
             Some(address) => format!("http://{address}/page/{}", percent_encode(name)),
             None => uri(name),
         }

@@ -158,11 +158,9 @@ fn complete_slug(context: &ToolContext, input: &str) -> Result<Vec<String>, Faul
             Err(_) => return Ok(Vec::new()),
         },
         // If the caller cannot use the default source, `None` stands for all sources that it can.
-        None => (
-            Some(context.brain.usual_source(&context.caller)?)
-                .filter(|it| context.caller.may_use(it)),
-            input,
-        ),
+        None => {
+            (Some(context.default_source()?.clone()).filter(|it| context.caller.may_use(it)), input)
+        }
     };
     let rows = match context.run(List {
         source,

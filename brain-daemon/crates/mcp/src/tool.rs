@@ -5,9 +5,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use brain_protocol::{Fault, OperationInfo, Scope};
+use brain_protocol::{Fault, FaultCode, OperationInfo, Scope, SeenOutcome};
+use serde_json::Value;
 
-use super::{ToolContext, answer, arguments, errors, schema};
+use super::context::{CallEnd, ToolContext};
+use super::{answer, arguments, errors, schema};
 use brain_base::caller::Caller;
 use brain_base::permission::permit;
 
@@ -59,6 +61,8 @@ pub(super) struct RegisteredTool {
     /// The name, and the scope that a caller needs.
     pub(super) operation: OperationInfo,
     needs_all_sources: bool,
+    /// Whether it changes nothing, so that its arguments may be recorded.
+    is_read_only: bool,
     run: fn(&ToolContext, JsonObject, &JsonObject) -> Result<CallToolResult, Fault>,
 }
 
@@ -77,7 +81,13 @@ impl RegisteredTool {
         // A tool without operations would be for administrators.
         let scope = T::OPERATIONS.iter().map(|it| it.scope).max().unwrap_or(Scope::Admin);
         let operation = OperationInfo { name: T::NAME, scope };
-        Self { tool, operation, needs_all_sources: T::NEEDS_ALL_SOURCES, run: run::<T> }
+        Self {
+            tool,
+            operation,
+            needs_all_sources: T::NEEDS_ALL_SOURCES,
+            is_read_only: T::EFFECT == Effect::ReadOnly,
+            run: run::<T>,
+        }
     }
 
     /// Returns whether `caller` can use the tool.
@@ -87,9 +97,32 @@ impl RegisteredTool {
 
     /// Checks the scope and calls the tool. A failure is a result, too, because the model reads it.
     pub(super) fn call(&self, context: &ToolContext, arguments: JsonObject) -> CallToolResult {
-        permit(&context.caller, self.operation)
-            .and_then(|()| (self.run)(context, arguments, &self.tool.input_schema))
-            .unwrap_or_else(|fault| errors::to_result(&self.tool.name, &fault))
+        let request = self.is_read_only.then(|| Value::Object(arguments.clone()).to_string());
+        let called =
+            permit(&context.caller, self.operation).and_then(|()| self.run(context, arguments));
+        let (answer, outcome, fault) = match called {
+            Ok(answer) => (answer, SeenOutcome::Answered, None),
+            Err(fault) => {
+                let outcome = match fault.code {
+                    FaultCode::Forbidden => SeenOutcome::Refused,
+                    _ => SeenOutcome::ToolFailed,
+                };
+                (errors::to_result(&self.tool.name, &fault), outcome, Some(fault))
+            }
+        };
+        let code = fault.as_ref().map_or_else(String::new, |fault| fault.code.as_str().to_owned());
+        let end = CallEnd { answer: &answer, outcome, fault: fault.as_ref(), code };
+        context.record(&self.tool.name, request, &end);
+        answer
+    }
+
+    /// Calls the tool, whatever the scope of the caller.
+    pub(super) fn run(
+        &self,
+        context: &ToolContext,
+        arguments: JsonObject,
+    ) -> Result<CallToolResult, Fault> {
+        (self.run)(context, arguments, &self.tool.input_schema)
     }
 }
 

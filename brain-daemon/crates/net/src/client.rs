@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use brain_base::outgoing::OutgoingLog;
 use url::Url;
 
 use super::document::{self, Rules};
@@ -34,7 +35,7 @@ impl Client {
     /// Creates a client with the system's resolver and certificates. No I/O.
     #[must_use]
     pub fn new() -> Self {
-        let connector = Connector { resolver: Arc::new(SystemResolver), roots: Vec::new() };
+        let connector = Connector::new(Arc::new(SystemResolver), Vec::new());
         Self { connector, documents: Rules::STRICT, pages: Rules::PAGES, files: Rules::FILES }
     }
 
@@ -45,19 +46,19 @@ impl Client {
         roots: Vec<reqwest::Certificate>,
         rules: Rules,
     ) -> Self {
-        Self { connector: Connector { resolver, roots }, documents: rules, ..Self::new() }
+        Self { connector: Connector::new(resolver, roots), documents: rules, ..Self::new() }
     }
 
     /// Creates a client with `rules` for web pages.
     #[cfg(test)]
     pub(super) fn with_pages(resolver: Arc<dyn super::Resolver>, rules: Rules) -> Self {
-        Self { connector: Connector { resolver, roots: Vec::new() }, pages: rules, ..Self::new() }
+        Self { connector: Connector::new(resolver, Vec::new()), pages: rules, ..Self::new() }
     }
 
     /// Creates a client with `rules` for files.
     #[cfg(test)]
     pub(super) fn with_files(resolver: Arc<dyn super::Resolver>, rules: Rules) -> Self {
-        Self { connector: Connector { resolver, roots: Vec::new() }, files: rules, ..Self::new() }
+        Self { connector: Connector::new(resolver, Vec::new()), files: rules, ..Self::new() }
     }
 }
 
@@ -68,6 +69,10 @@ impl Default for Client {
 }
 
 impl HttpClient for Client {
+    fn set_log(&self, log: Arc<dyn OutgoingLog>) {
+        self.connector.recorder.set(log);
+    }
+
     fn document(&self, url: &str) -> Result<FetchedDocument, Error> {
         document::read(&self.connector, &self.documents, url)
     }

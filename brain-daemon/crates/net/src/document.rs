@@ -9,7 +9,7 @@ use std::time::Duration;
 use url::{Host, Url};
 
 use super::request::{Connector, Limits};
-use super::{Error, FetchedDocument, HttpRequest, HttpResponse, address};
+use super::{Error, FetchedDocument, HttpRequest, HttpResponse, Reason, address};
 
 /// Maximum size of a document in bytes.
 const MAX_BYTES: usize = 64 * 1024;
@@ -66,12 +66,14 @@ pub(super) fn read(
 ) -> Result<FetchedDocument, Error> {
     let url = check(rules, text)?;
     let headers = [("accept", "application/json")];
+    let reason = Reason::new("document");
     let call = HttpRequest {
         url: &url,
         body: None,
         headers: &headers,
         authorization: None,
         must_be_public: true,
+        reason: &reason,
         // The body of an error response is not needed.
         is_complete: |answer| answer.status != 200,
     };

@@ -14,9 +14,10 @@ use url::Url;
 
 use super::document::{Rules, check};
 use super::error::from_reqwest;
+use super::recording::OpenExchange;
 use super::request::{self, Connector};
 use super::web_page::redirect_target;
-use super::{DownloadError, Error, HttpRequest};
+use super::{DownloadError, Error, HttpRequest, Reason};
 
 /// Maximum size of a file in bytes.
 pub(super) const MAX_BYTES: u64 = 4 * 1024 * 1024 * 1024;
@@ -48,7 +49,8 @@ pub(super) fn fetch(
     let url = check(rules, text)?;
     let runtime = request::runtime()?;
     let mut part = PartialFile::load(to, url.as_str())?;
-    let download = Download { connector, rules, runtime: &runtime, max_bytes };
+    let reason = Reason::new("download");
+    let download = Download { connector, rules, runtime: &runtime, max_bytes, reason: &reason };
     let result = download.run(&url, &mut part, on_progress);
     // The resolver may still be blocked on a name server.
     runtime.shutdown_background();
@@ -130,6 +132,7 @@ struct Download<'a> {
     rules: &'a Rules,
     runtime: &'a Runtime,
     max_bytes: u64,
+    reason: &'a Reason,
 }
 
 impl Download<'_> {
@@ -139,11 +142,11 @@ impl Download<'_> {
         part: &mut PartialFile,
         on_progress: DownloadProgress<'_>,
     ) -> Result<u64, DownloadError> {
-        let mut response = self.follow_redirects(url, part, on_progress)?;
+        let (mut response, mut exchange) = self.follow_redirects(url, part, on_progress)?;
         // 416: the received part is longer than the server's file is now.
         if response.status().as_u16() == 416 && part.etag.take().is_some() {
             part.bytes = 0;
-            response = self.follow_redirects(url, part, on_progress)?;
+            (response, exchange) = self.follow_redirects(url, part, on_progress)?;
         }
         let head = request::head(&response);
         if head.header("content-encoding").is_some_and(|how| !how.eq_ignore_ascii_case("identity"))
@@ -179,6 +182,7 @@ impl Download<'_> {
         }
         while let Some(bytes) = self.next(&mut response, part.bytes, total, on_progress)? {
             part.bytes += bytes.len() as u64;
+            exchange.note_received(bytes.len());
             if part.bytes > self.max_bytes {
                 return Err(Error::TooLarge(self.max_bytes as usize).into());
             }
@@ -191,6 +195,7 @@ impl Download<'_> {
             let why = format!("the file ends after {} of {total} bytes", part.bytes);
             return Err(Error::ConnectionBroken(why).into());
         }
+        exchange.finish();
         file.sync_all()?;
         part.remove_source()?;
         Ok(part.bytes)
@@ -202,14 +207,17 @@ impl Download<'_> {
         url: &Url,
         part: &PartialFile,
         on_progress: DownloadProgress<'_>,
-    ) -> Result<Response, DownloadError> {
+    ) -> Result<(Response, OpenExchange), DownloadError> {
         let mut url = url.clone();
         for left in (0..=MAX_REDIRECTS).rev() {
             url.set_fragment(None);
-            let response = self.request(&url, part, on_progress)?;
+            let (response, exchange) = self.request(&url, part, on_progress)?;
             match redirect_target(&request::head(&response), &url) {
-                Some(next) if left > 0 => url = check(self.rules, next.as_str())?,
-                _ => return Ok(response),
+                Some(next) if left > 0 => {
+                    exchange.finish();
+                    url = check(self.rules, next.as_str())?;
+                }
+                _ => return Ok((response, exchange)),
             }
         }
         Err(Error::InvalidAddress("the address redirects too often").into())
@@ -220,7 +228,7 @@ impl Download<'_> {
         url: &Url,
         part: &PartialFile,
         on_progress: DownloadProgress<'_>,
-    ) -> Result<Response, DownloadError> {
+    ) -> Result<(Response, OpenExchange), DownloadError> {
         let lookup = async { timeout(CONNECT_TIMEOUT, self.connector.resolve(url)).await };
         let addresses = self
             .runtime
@@ -246,17 +254,22 @@ impl Download<'_> {
             headers: &headers,
             authorization: None,
             must_be_public: true,
+            reason: self.reason,
             is_complete: |_| false,
         };
-        let mut sending = Box::pin(request::prepare(&client, &call)?.send());
+        let request = request::prepare(&client, &call)?;
+        let mut exchange = self.connector.recorder.begin(&call, url)?;
+        let mut sending = Box::pin(request::send(request, &mut exchange));
         let sent = self.wait(&mut || on_progress(part.bytes, None), |limit| {
             self.runtime.block_on(async { timeout(limit, &mut sending).await.ok() })
         })?;
-        Ok(sent.map_err(|error| match from_reqwest(error) {
+        drop(sending);
+        let response = sent.map_err(|error| match from_reqwest(error) {
             // This time limit is longer than that of other requests.
             Error::ConnectTimeout => Error::Timeout(CONNECT_TIMEOUT.as_secs()),
             error => error,
-        })?)
+        })?;
+        Ok((response, exchange))
     }
 
     /// Returns the next bytes, or `None` at the end.

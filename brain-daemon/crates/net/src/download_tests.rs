@@ -225,7 +225,7 @@ fn file_addresses_are_https_with_a_public_name() {
 #[test]
 fn unusable_responses_and_a_full_disk_are_errors() {
     let (_dir, to) = target();
-    let connector = Connector { resolver: scripted_resolver(&[&["127.0.0.1"]]), roots: Vec::new() };
+    let connector = Connector::new(scripted_resolver(&[&["127.0.0.1"]]), Vec::new());
     let download_at_most = |server: &Server, max_bytes| {
         download::fetch(&connector, &LOOSE, &url_of(server), &to, max_bytes, &mut |_, _| true)
     };

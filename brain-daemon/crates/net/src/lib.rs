@@ -11,6 +11,9 @@
 //! `address` distinguishes public addresses from others. `document` has the rules for untrusted
 //! addresses, `web_page` reads pages by them, and `download` fetches large files. `client` sets the
 //! limits of each kind of request, `request` sends one, and `retrying_client` keeps connections.
+//!
+//! Every request is in the log of outgoing requests before it is sent. reqwest follows no redirect
+//! and repeats nothing by itself: this crate does, and records each step.
 
 mod address;
 mod client;
@@ -23,6 +26,12 @@ mod download;
 #[allow(clippy::unwrap_used)]
 mod download_tests;
 mod error;
+mod reason;
+mod recording;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod recording_tests;
+mod redirect;
 mod request;
 mod retrying_client;
 #[cfg(test)]
@@ -36,13 +45,16 @@ mod web_page;
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
+use brain_base::outgoing::OutgoingLog;
 use brain_protocol::Secret;
 use url::Url;
 
 pub use client::Client;
 pub use error::{Error, TlsError};
+pub use reason::Reason;
 
 /// Resolves host names. May block.
 pub trait Resolver: Send + Sync {
@@ -74,6 +86,10 @@ pub fn check_document_address(url: &str) -> Result<(), Error> {
 /// Sends HTTP requests. The functions that send block, and must not be called on a thread that runs
 /// async tasks. The default implementations return an error.
 pub trait HttpClient: Send + Sync {
+    /// Sets the log in which requests are recorded before they are sent. Called once, before the
+    /// first request.
+    fn set_log(&self, _log: Arc<dyn OutgoingLog>) {}
+
     /// Fetches the JSON document at an untrusted address.
     ///
     /// The address must be `https` at port 443, and all addresses of its host public; the name is
@@ -152,6 +168,9 @@ pub trait RetryingClient: Send + Sync {
     /// through this client meanwhile. A response whose status is not 200 is read whole and
     /// returned, without events.
     ///
+    /// Follows up to three redirects with the status 307 or 308. Another server gets no
+    /// authorization, and no other header than `content-type` and `accept`.
+    ///
     /// # Errors
     /// Any [`Error`] but [`Error::Status`] and [`Error::NotJson`]; [`Error::Timeout`] when no byte
     /// arrives for `idle_timeout`.
@@ -221,6 +240,8 @@ pub struct HttpRequest<'a> {
     pub authorization: Option<&'a Secret>,
     /// Whether the address must be public, because another server named it and not the owner.
     pub must_be_public: bool,
+    /// Why the request is sent.
+    pub reason: &'a Reason,
     /// Decides whether a response is complete before its end, as an event stream may be.
     pub is_complete: fn(&HttpResponse) -> bool,
 }

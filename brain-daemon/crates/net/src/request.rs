@@ -12,6 +12,7 @@ use tokio::runtime::Runtime;
 use url::{Host, Url};
 
 use super::error::{from_reqwest, system_message};
+use super::recording::{OpenExchange, Recorder};
 use super::{Error, HttpRequest, HttpResponse, Resolver};
 
 /// Time limit for a connection, TLS included. The message of `Error::ConnectTimeout` names it.
@@ -25,6 +26,8 @@ pub(super) struct Connector {
     pub(super) resolver: Arc<dyn Resolver>,
     /// The only trusted root certificates. Empty means the system's.
     pub(super) roots: Vec<Certificate>,
+    /// Where requests are recorded.
+    pub(super) recorder: Recorder,
 }
 
 /// Limits of one request.
@@ -47,6 +50,10 @@ pub(super) fn runtime() -> Result<Runtime, Error> {
 }
 
 impl Connector {
+    pub(super) fn new(resolver: Arc<dyn Resolver>, roots: Vec<Certificate>) -> Self {
+        Self { resolver, roots, recorder: Recorder::default() }
+    }
+
     /// Sends a request with a new client. Blocks.
     ///
     /// # Errors
@@ -78,7 +85,9 @@ impl Connector {
             .pool_max_idle_per_host(0)
             .connect_timeout(CONNECT_TIMEOUT);
         let request = prepare(&build(builder)?, call)?;
-        read(request.send().await.map_err(from_reqwest)?, call, limits.max_bytes).await
+        let mut exchange = self.recorder.begin(call, call.url)?;
+        let response = send(request, &mut exchange).await.map_err(from_reqwest)?;
+        read(response, exchange, call, limits.max_bytes).await
     }
 
     /// Returns every address of the host of `url`.
@@ -173,6 +182,25 @@ pub(super) fn prepare(
     Ok(request)
 }
 
+/// Sends a recorded request.
+pub(super) async fn send(
+    request: RequestBuilder,
+    exchange: &mut OpenExchange,
+) -> Result<Response, reqwest::Error> {
+    // While it is being sent, a time limit can end this function.
+    exchange.note_sent();
+    match request.send().await {
+        Ok(response) => {
+            exchange.note_head(&response);
+            Ok(response)
+        }
+        Err(error) => {
+            exchange.note_failure(&error);
+            Err(error)
+        }
+    }
+}
+
 /// Returns status and headers of a response, without its body.
 pub(super) fn head(response: &Response) -> HttpResponse {
     let headers = response.headers().iter();
@@ -195,6 +223,7 @@ pub(super) fn head(response: &Response) -> HttpResponse {
 /// [`Error::TooLarge`] when the body is larger; the cause when the response breaks off.
 pub(super) async fn read(
     mut response: Response,
+    mut exchange: OpenExchange,
     call: &HttpRequest<'_>,
     max_bytes: usize,
 ) -> Result<HttpResponse, Error> {
@@ -211,11 +240,13 @@ pub(super) async fn read(
             Err(_) if answer.status >= 400 => break,
             Err(error) => return Err(from_reqwest(error)),
         };
+        exchange.note_received(chunk.len());
         if answer.body.len() + chunk.len() > max_bytes {
             return Err(Error::TooLarge(max_bytes));
         }
         answer.body.extend_from_slice(&chunk);
     }
+    exchange.finish();
     Ok(answer)
 }
 

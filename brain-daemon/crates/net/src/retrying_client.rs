@@ -13,6 +13,8 @@ use tower::util::MapRequestLayer;
 use url::Url;
 
 use super::error::{from_reqwest, is_closed};
+use super::recording::OpenExchange;
+use super::redirect::{self, MAX_REDIRECTS};
 use super::request::{self, Connector};
 use super::{Error, HttpRequest, HttpResponse, RetryingClient, StreamEvent, address};
 
@@ -44,6 +46,7 @@ pub(super) struct PooledClient {
 
 /// Runtime and connection pool.
 struct ClientPool {
+    connector: Connector,
     /// `None` only while it is dropped.
     runtime: Option<Runtime>,
     client: reqwest::Client,
@@ -63,15 +66,18 @@ impl ClientPool {
     /// A server may close a pooled connection while a request is in flight (RFC 9112 section
     /// 9.3.1). That request was not processed, so it is sent again. After a failure on a new
     /// connection, only a request without a body is repeated, once.
-    async fn send(&self, call: &HttpRequest<'_>) -> Result<Response, Error> {
+    async fn send(&self, call: &HttpRequest<'_>) -> Result<(Response, OpenExchange), Error> {
         poll_closed_connections().await;
         let mut retries = 0;
         loop {
             let (started, count) = (Instant::now(), self.connection_count.load(Ordering::SeqCst));
-            let error = match request::prepare(&self.client, call)?.send().await {
-                Ok(response) => return Ok(response),
+            let request = request::prepare(&self.client, call)?;
+            let mut exchange = self.connector.recorder.begin(call, call.url)?;
+            let error = match request::send(request, &mut exchange).await {
+                Ok(response) => return Ok((response, exchange)),
                 Err(error) => error,
             };
+            drop(exchange);
             // Another request may have opened a connection meanwhile. Then the connection of this
             // request is treated as new, too.
             let is_pooled = count == self.connection_count.load(Ordering::SeqCst);
@@ -84,6 +90,56 @@ impl ClientPool {
             }
             retries += 1;
         }
+    }
+}
+
+impl ClientPool {
+    /// Sends a request, and follows redirects that keep its method. Continues where the server has
+    /// redirected an earlier request of the same call.
+    async fn send_following(
+        &self,
+        call: &HttpRequest<'_>,
+    ) -> Result<(Response, OpenExchange), Error> {
+        let mut hop = self.addresses.clone();
+        let (mut sent, mut from) = match call.reason.moved_to() {
+            Some(url) => (self.send_to(call, &url, &mut hop).await?, url),
+            None => (self.send(call).await?, call.url.clone()),
+        };
+        for _ in 0..MAX_REDIRECTS {
+            let Some(to) = redirect::same_method_target(&request::head(&sent.0), &from)? else {
+                break;
+            };
+            let (response, exchange) = sent;
+            request::read(response, exchange, call, MAX_BYTES).await?;
+            sent = self.send_to(call, &to, &mut hop).await?;
+            call.reason.set_moved_to(&to);
+            from = to;
+        }
+        Ok(sent)
+    }
+
+    /// Sends a redirected request to `url`. Another server gets no authorization. `hop` has the
+    /// addresses of the server that redirects, and then those of the other server.
+    async fn send_to(
+        &self,
+        call: &HttpRequest<'_>,
+        url: &Url,
+        hop: &mut Vec<IpAddr>,
+    ) -> Result<(Response, OpenExchange), Error> {
+        if url.origin() == call.url.origin() {
+            return self.send(&HttpRequest { url, ..call.clone() }).await;
+        }
+        let addresses = self.connector.resolve(url).await?;
+        redirect::check_addresses(hop, &addresses)?;
+        let builder = self.connector.builder(url, &addresses);
+        *hop = addresses;
+        let client = request::build(builder.connect_timeout(CONNECT_TIMEOUT))?;
+        let headers = redirect::safe_headers(call);
+        let call = redirect::for_other_server(call, url, &headers);
+        let request = request::prepare(&client, &call)?;
+        let mut exchange = self.connector.recorder.begin(&call, url)?;
+        let response = request::send(request, &mut exchange).await.map_err(from_reqwest)?;
+        Ok((response, exchange))
     }
 }
 
@@ -165,6 +221,7 @@ impl PooledClient {
         match built {
             Ok((client, connection_count, addresses)) => {
                 let session = Arc::new(ClientPool {
+                    connector: self.connector.clone(),
                     runtime: Some(runtime),
                     client,
                     connection_count,
@@ -201,8 +258,10 @@ impl RetryingClient for PooledClient {
     fn call(&self, call: &HttpRequest<'_>) -> Result<HttpResponse, Error> {
         let session = self.session_for(call)?;
         let answer = session.runtime()?.block_on(async {
-            let exchange =
-                async { request::read(session.send(call).await?, call, MAX_BYTES).await };
+            let exchange = async {
+                let (response, exchange) = session.send(call).await?;
+                request::read(response, exchange, call, MAX_BYTES).await
+            };
             timeout(TIMEOUT, exchange).await.unwrap_or(Err(Error::Timeout(TIMEOUT.as_secs())))
         });
         self.reset_on_error(answer)
@@ -235,7 +294,7 @@ impl StreamReader<'_> {
         call: &HttpRequest<'_>,
         on_event: &mut dyn FnMut(StreamEvent<'_>) -> bool,
     ) -> Result<HttpResponse, Error> {
-        let mut sending = Box::pin(session.send(call));
+        let mut sending = Box::pin(session.send_following(call));
         let Some(response) = self.wait(on_event, |limit| {
             self.runtime.block_on(async { timeout(limit, &mut sending).await.ok() })
         })?
@@ -248,27 +307,31 @@ impl StreamReader<'_> {
                 server_address: None,
             });
         };
-        let mut response = response?;
+        let (mut response, mut exchange) = response?;
         if response.status().as_u16() != 200 {
-            let reading = request::read(response, call, MAX_BYTES);
+            let reading = request::read(response, exchange, call, MAX_BYTES);
             return self.runtime.block_on(async {
                 timeout(TIMEOUT, reading).await.unwrap_or(Err(Error::Timeout(TIMEOUT.as_secs())))
             });
         }
         let answer = request::head(&response);
         if !on_event(StreamEvent::Head) {
+            exchange.finish();
             return Ok(answer);
         }
         loop {
             let next = self.wait(on_event, |limit| {
                 self.runtime.block_on(async { timeout(limit, response.chunk()).await.ok() })
             })?;
-            let Some(next) = next else { return Ok(answer) };
-            match next.map_err(from_reqwest)? {
-                Some(bytes) if bytes.is_empty() || on_event(StreamEvent::Bytes(&bytes)) => {}
-                _ => return Ok(answer),
+            let Some(next) = next else { break };
+            let Some(bytes) = next.map_err(from_reqwest)? else { break };
+            exchange.note_received(bytes.len());
+            if !bytes.is_empty() && !on_event(StreamEvent::Bytes(&bytes)) {
+                break;
             }
         }
+        exchange.finish();
+        Ok(answer)
     }
 
     /// Waits for `step` and asks `on_event` each second whether to continue. `None` means stop.

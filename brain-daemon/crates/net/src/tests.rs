@@ -233,6 +233,11 @@ fn a_silent_server_times_out_after_five_seconds() {
     });
 }
 
+/// Returns a reason that lives as long as the tests.
+fn test_reason() -> &'static Reason {
+    Box::leak(Box::new(Reason::new("test")))
+}
+
 pub(super) fn call<'a>(url: &'a Url) -> HttpRequest<'a> {
     HttpRequest {
         url,
@@ -240,6 +245,7 @@ pub(super) fn call<'a>(url: &'a Url) -> HttpRequest<'a> {
         headers: &[],
         authorization: None,
         must_be_public: false,
+        reason: test_reason(),
         is_complete: |_| false,
     }
 }

@@ -8,7 +8,7 @@ use url::Url;
 
 use super::document::{Rules, check};
 use super::request::{Connector, Limits};
-use super::{Error, HttpRequest, HttpResponse, WebPage};
+use super::{Error, HttpRequest, HttpResponse, Reason, WebPage};
 
 /// Maximum size of a page in bytes.
 const MAX_BYTES: usize = 2 * 1024 * 1024;
@@ -26,9 +26,10 @@ pub(super) fn read(connector: &Connector, rules: &Rules, address: &str) -> Resul
     let deadline = Instant::now() + TIMEOUT;
     let mut url = check(rules, address)?;
     let mut redirects_left = MAX_REDIRECTS;
+    let reason = Reason::new("web page");
     loop {
         url.set_fragment(None);
-        let answer = fetch(connector, rules, &url, deadline)?;
+        let answer = fetch(connector, rules, (&url, &reason), deadline)?;
         match redirect_target(&answer, &url) {
             Some(next) if redirects_left > 0 => {
                 url = check(rules, next.as_str())?;
@@ -43,7 +44,7 @@ pub(super) fn read(connector: &Connector, rules: &Rules, address: &str) -> Resul
 fn fetch(
     connector: &Connector,
     rules: &Rules,
-    url: &Url,
+    (url, reason): (&Url, &Reason),
     deadline: Instant,
 ) -> Result<HttpResponse, Error> {
     let call = HttpRequest {
@@ -55,6 +56,7 @@ fn fetch(
         ],
         authorization: None,
         must_be_public: true,
+        reason,
         // The body of an error response is not needed.
         is_complete: |answer| answer.status != 200,
     };

@@ -32,6 +32,7 @@ mod file_slug;
 mod foreign_file;
 mod frontmatter;
 mod grapheme;
+mod link_spans;
 mod links;
 mod markdown;
 mod marked_text;
@@ -48,6 +49,7 @@ mod plain;
 mod program_copy;
 mod prose;
 mod retarget;
+mod secrets;
 mod section;
 mod sentence;
 mod shared_text;
@@ -58,6 +60,7 @@ mod title;
 mod todo;
 mod toml;
 mod top_heading;
+mod unlink;
 mod untrusted_text;
 mod windows;
 mod yaml;
@@ -82,6 +85,10 @@ pub use file::{earlier_file_hash, file_hash, file_path, is_markdown};
 pub use file_slug::{assign_slugs, distinct_slug, plain_slug};
 pub use foreign_file::{ForeignFormat, is_html};
 pub use frontmatter::{Frontmatter, FrontmatterError, MAX_FRONTMATTER, normalize_tag};
+pub use link_spans::{
+    LinkSpan, heading_anchors, heading_of_anchor, link_spans, renamed_anchor, retarget_anchors,
+    written_link,
+};
 pub use links::{
     LINK_KEYS, LinkTarget, MAX_LINKS, MENTIONS, PageLink, file_name_key, for_each_link,
     is_attachment, is_link_key, links, normalize_name, percent_decode,
@@ -100,14 +107,16 @@ pub use payload::{MediaType, Payload, PayloadError, RECEIVED, is_entity, payload
 pub use program_copy::{CopyProgram, ProgramCopy, program_copy};
 pub use prose::code_blocks;
 pub use retarget::{MovedFile, NewTarget, RewrittenDocument, retarget_links};
+pub use secrets::{ScrubbedText, scrub};
 pub use section::{Heading, SectionError, first_section, headings, section};
 pub use sentence::{LinkContext, each_link, plain_sentence};
 pub use shared_text::{Body, BodyFacts, FrontmatterText, SharedText};
-pub use tags::{body_tags, page_tags};
+pub use tags::{body_tags, page_tags, rename_tag, tag_ranges};
 pub use timeline::{TimelineEntry, timeline};
 pub use timeline_edit::{TimelineError, add_timeline_entry};
 pub use title::{MAX_TITLE, derive_title};
 pub use todo::{Todo, todos};
 pub use top_heading::top_heading;
+pub use unlink::unlink;
 pub use untrusted_text::{escape_inline, escape_paragraph, single_line};
 pub use windows::{WINDOW_RULE_VERSION, Window, windows};

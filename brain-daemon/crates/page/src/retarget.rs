@@ -33,6 +33,8 @@ pub struct MovedFile<'a> {
     pub old_path: &'a str,
     /// The file after the move.
     pub new_path: &'a str,
+    /// The directories that move as a whole, each with its new path.
+    pub folders: &'a [(String, String)],
 }
 
 /// A page with rewritten links.
@@ -80,7 +82,7 @@ pub fn retarget_links(
 
 /// The form of a link in the text.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum LinkForm {
+pub(super) enum LinkForm {
     /// `[[target]]`.
     Wiki,
     /// `[text](target)`.
@@ -91,7 +93,7 @@ enum LinkForm {
 
 impl LinkForm {
     /// Returns the form of a link; `None` if its text is its target.
-    fn of(link_type: LinkType) -> Option<Self> {
+    pub(super) fn of(link_type: LinkType) -> Option<Self> {
         match link_type {
             LinkType::Autolink | LinkType::Email => None,
             LinkType::WikiLink { .. } => Some(Self::Wiki),
@@ -269,7 +271,7 @@ where
     /// Returns the new path, not encoded, of a path from the folder of the moved page, as written:
     /// one that begins with dots, or that leads to a file. `None` if it stays.
     fn moved_path(&self, old: &str) -> Option<String> {
-        let MovedFile { old_path, new_path, .. } = self.file;
+        let MovedFile { old_path, new_path, folders, .. } = self.file;
         if old.is_empty() || old.starts_with('/') || is_external_or_anchor(old) {
             return None;
         }
@@ -284,6 +286,11 @@ where
         if target == old_path {
             new_path.clone_into(&mut target);
         }
+        let moved = folders.iter().find_map(|(from, to)| {
+            let rest = target.strip_prefix(from.as_str())?;
+            (rest.is_empty() || rest.starts_with('/')).then(|| format!("{to}{rest}"))
+        });
+        target = moved.unwrap_or(target);
         let mut new = relative(folder(new_path), &target, old.starts_with("./"));
         if decoded.ends_with('/') && !new.ends_with('/') {
             new.push('/');

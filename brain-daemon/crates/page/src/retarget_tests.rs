@@ -11,7 +11,7 @@ fn rewritten(own: &str, text: &str) -> String {
     let (old, new) = (slug("people/ada"), "persons/lovelace.md".to_owned());
     let document = Document::parse(text).unwrap();
     let (own, path) = (slug(own), format!("{own}.md"));
-    let file = MovedFile { old_slug: &own, old_path: &path, new_path: &path };
+    let file = MovedFile { old_slug: &own, old_path: &path, new_path: &path, folders: &[] };
     let done = retarget_links(
         &document,
         file,
@@ -66,7 +66,7 @@ fn links_in_frontmatter_are_rewritten() {
 /// Moves a page whose links lead to files of `exists`.
 fn moved(from: &str, to: &str, exists: &[&str], text: &str) -> RewrittenDocument {
     let slug = Slug::from_path(from).unwrap();
-    let file = MovedFile { old_slug: &slug, old_path: from, new_path: to };
+    let file = MovedFile { old_slug: &slug, old_path: from, new_path: to, folders: &[] };
     let document = Document::parse(text).unwrap();
     retarget_links(&document, file, |path| exists.contains(&path), |_| None)
 }

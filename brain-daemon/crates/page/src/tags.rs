@@ -1,8 +1,10 @@
 //! Tags in the text of a page: `#tag` and `#nested/tag`, as Obsidian reads them.
 
+use super::document::Document;
 use super::frontmatter::{Frontmatter, normalize_tag};
 use super::prose::{comments_and_formulas, for_each_prose_range, is_in};
 use std::collections::HashSet;
+use std::ops::Range;
 use unicode_normalization::char::is_combining_mark;
 
 /// Maximum length of a tag, in bytes.
@@ -31,24 +33,74 @@ pub fn page_tags(frontmatter: &Frontmatter, body: &str) -> Vec<String> {
 #[must_use]
 pub fn body_tags(body: &str) -> Vec<&str> {
     let (mut tags, mut known) = (Vec::new(), HashSet::new());
+    for_each_tag(body, |_, tag| {
+        if tags.len() < MAX_TAGS && known.insert(tag) {
+            tags.push(tag);
+        }
+    });
+    tags
+}
+
+/// Returns the byte ranges of the tags of `body`, without their `#`, in order.
+#[must_use]
+pub fn tag_ranges(body: &str) -> Vec<Range<usize>> {
+    let mut ranges = Vec::new();
+    for_each_tag(body, |at, tag| ranges.push(at..at + tag.len()));
+    ranges
+}
+
+/// Calls `each` with the position and the text of each tag, without its `#`.
+fn for_each_tag<'a>(body: &'a str, mut each: impl FnMut(usize, &'a str)) {
     // A page without a possible tag need not be parsed as markdown.
     if !body.match_indices('#').any(|(at, _)| tag_at(body, at, at).is_some()) {
-        return tags;
+        return;
     }
     let hidden = comments_and_formulas(body);
     for_each_prose_range(body, |run| {
         for (at, _) in body[run.clone()].match_indices('#') {
             let at = run.start + at;
-            if tags.len() < MAX_TAGS
-                && let Some(tag) = tag_at(&body[..run.end], at, run.start)
+            if let Some(tag) = tag_at(&body[..run.end], at, run.start)
                 && !is_in(&hidden, at)
-                && known.insert(tag)
             {
-                tags.push(tag);
+                each(at + 1, tag);
             }
         }
     });
-    tags
+}
+
+/// Renames the tag `from`, and those below it, in a page. Both are without `#`. Returns whether the
+/// page had one.
+pub fn rename_tag(document: &mut Document, from: &str, to: &str) -> bool {
+    let from = normalize_tag(from);
+    let renamed = |tag: &str| {
+        let tag = normalize_tag(tag);
+        let rest = tag.strip_prefix(from.as_str())?;
+        (rest.is_empty() || rest.starts_with('/')).then(|| format!("{to}{rest}"))
+    };
+    let mut body = document.body.to_string();
+    let mut has_tag = false;
+    for range in tag_ranges(&document.body).into_iter().rev() {
+        if let Some(new) = renamed(&document.body[range.clone()]) {
+            body.replace_range(range, &new);
+            has_tag = true;
+        }
+    }
+    if has_tag {
+        document.body = body.into();
+    }
+    for key in ["tags", "tag"] {
+        let tags = document.frontmatter.list(key);
+        // One text can have several tags.
+        let parts = tags.iter().flat_map(|tag| tag.split([',', ' '])).map(str::trim);
+        let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
+        if parts.iter().any(|tag| renamed(tag).is_some()) && document.frontmatter.is_plain(key) {
+            let new = parts.iter().map(|tag| renamed(tag).unwrap_or_else(|| (*tag).to_owned()));
+            let new: Vec<String> = new.collect();
+            document.frontmatter.set_list(key, &new);
+            has_tag = true;
+        }
+    }
+    has_tag
 }
 
 /// Returns the tag whose `#` is at `at` of `text`, if one can begin there. `start` is the beginning
@@ -87,9 +139,20 @@ fn is_emoji(c: char) -> bool {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_tag_and_those_below_it_are_renamed() {
+        let text = "---\ntags: [work, home]\n---\n\n#work #work/a #worker `#work` #Work.\n";
+        let mut document = Document::parse(text).unwrap();
+        assert!(rename_tag(&mut document, "#work", "job"));
+        assert_eq!(&*document.body, "#job #job/a #worker `#work` #job.\n");
+        assert_eq!(document.frontmatter.tags(), ["job", "home"]);
+        assert!(!rename_tag(&mut document, "work", "job"));
+    }
 
     #[test]
     fn formulas_have_no_tags() {

@@ -6,6 +6,7 @@
 //! caller's visibility. This crate knows no search by meaning, no model, no HTTP, and decides no
 //! permission. All calls block.
 
+pub mod editor;
 pub mod file_input;
 pub mod files;
 pub mod index;

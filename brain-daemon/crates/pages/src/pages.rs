@@ -10,12 +10,13 @@ pub mod diff;
 pub mod fields;
 pub(crate) mod find_page;
 pub mod history;
+pub mod hit;
 pub mod keep;
 pub mod links;
 pub mod list;
 pub mod merge;
 pub mod orphans;
-mod page_move;
+pub(crate) mod page_move;
 pub mod put;
 mod queued_capture;
 pub(crate) mod random_page;
@@ -166,9 +167,12 @@ fn no_version(record: &PageRecord, page_ref: &PageRef, number: u32) -> Fault {
         .hint(hint!("see {}", Command::History { page: Some(page_ref.to_string()) }))
 }
 
-fn page_reply(source: SourceId, slug: Slug, record: PageRecord, content: Content) -> Page {
+/// Returns a version of a page as the reply of `get`.
+#[must_use]
+pub fn page_reply(source: SourceId, slug: Slug, record: PageRecord, content: Content) -> Page {
     let (trust, outside_lines) = (trust_of(&record), marked_lines(&record.marks));
     Page {
+        id: record.id,
         copy_of: page::program_copy(&record.source_path).map(|copy| copy.original),
         slug,
         source_id: source,

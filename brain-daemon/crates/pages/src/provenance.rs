@@ -28,6 +28,9 @@ pub const INGEST_KEYS: &[&str] =
 /// The longest `source_uri`, in bytes.
 pub(crate) const MAX_URI: usize = 1024;
 
+/// Frontmatter keys that brain writes from the record of a page.
+pub const PROVENANCE_KEYS: [&str; 4] = [VIA_KEY, AT_KEY, KIND_KEY, URI_KEY];
+
 const KIND_KEY: &str = "source_kind";
 const URI_KEY: &str = "source_uri";
 const VIA_KEY: &str = "ingested_via";
@@ -125,7 +128,7 @@ impl FormerPage {
 
 /// Returns the author of a change that `caller` makes without a text of its own, such as a tag, and
 /// how the change marks lines.
-pub(crate) fn author_of_change(caller: &Caller) -> (Author, LineChange) {
+pub fn author_of_change(caller: &Caller) -> (Author, LineChange) {
     match caller.is_model() {
         true => (MCP.author(format!("mcp:{}", caller.name)), LineChange::ByOtherAuthor),
         false => (PUT_PAGE.author(format!("cli:{}", caller.name)), LineChange::SameMarks),
@@ -361,7 +364,7 @@ pub(crate) fn write_provenance(
 
 /// Writes a page of the owner, without provenance keys in its frontmatter if its source is set so.
 /// A page from outside keeps them: without them, its file would not say that others wrote it.
-pub(crate) fn write_as_set(
+pub fn write_as_set(
     transaction: &mut Transaction<'_>,
     source: &SourceId,
     slug: &Slug,

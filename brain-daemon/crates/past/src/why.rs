@@ -6,14 +6,13 @@ use brain_base::caller::Caller;
 use brain_base::clock::rfc3339;
 use brain_page::changed_lines;
 use brain_pages::provenance::{author_name, author_of};
-use brain_protocol::{
-    Doer, Fault, LifeEvent, LifeStep, LineOrigin, PageRef, Slug, Why, WhyReply,
-};
+use brain_protocol::{Doer, Fault, LifeEvent, LifeStep, LineOrigin, PageRef, Slug, Why, WhyReply};
 use brain_store::{
     Origin, PageRecord, Reader, StepKind, StepRecord, StoreError, VersionRecord, unless_damaged,
 };
 
 use crate::PastService;
+use crate::undo::is_run_of_act;
 
 /// Maximum number of lines in a reply.
 const MAX_LINES: usize = 2000;
@@ -130,6 +129,14 @@ fn compare(versions: &[Version]) -> (LineCounts, Vec<usize>) {
             }
             continue;
         }
+        // Lines that an undo brings back are of those who wrote them.
+        if version.by.run.as_deref().is_some_and(is_run_of_act) {
+            for (index, former) in versions.iter().enumerate().take(index) {
+                for line in former.text.lines() {
+                    beside.entry(line).or_insert(index);
+                }
+            }
+        }
         let lines: Vec<&str> = version.text.lines().collect();
         let (mut added, mut removed) = (0, 0);
         // From the end, so that the places of earlier differences stay.
@@ -137,10 +144,7 @@ fn compare(versions: &[Version]) -> (LineCounts, Vec<usize>) {
             added += change.new.len() as u64;
             removed += change.old.len() as u64;
             let new = lines.get(change.new).unwrap_or_default().iter();
-            origins.splice(
-                change.old,
-                new.map(|line| beside.get(line).copied().unwrap_or(index)),
-            );
+            origins.splice(change.old, new.map(|line| beside.get(line).copied().unwrap_or(index)));
         }
         counts.insert(version.number, (added, removed));
         text = &version.text;
@@ -192,7 +196,8 @@ fn origin_name(reader: &Reader, origin: &Origin) -> Result<String, StoreError> {
     })
 }
 
-fn event(kind: StepKind) -> LifeEvent {
+/// Returns what a step did, as replies name it.
+pub(crate) fn event(kind: StepKind) -> LifeEvent {
     match kind {
         StepKind::Created => LifeEvent::Created,
         StepKind::Written => LifeEvent::Written,

@@ -62,14 +62,44 @@ const ANY_PAGE: [&str; 32] = [
 ];
 
 /// Words that turn a condition: pages that meet it are not the answer.
-pub(crate) const NEGATIONS: [&str; 63] = [
+pub(crate) const NEGATIONS: [&str; 67] = [
     "not", "no", "isnt", "arent", "wasnt", "werent", "doesnt", "dont", "didnt", "hasnt", "havent",
     "hadnt", "cant", "cannot", "couldnt", "wont", "wouldnt", "shouldnt", "never", "nobody", "none",
     "nothing", "neither", "nor", "without", "except", "nicht", "nichts", "kein", "keine", "keinen",
     "keinem", "keiner", "keines", "nie", "niemals", "niemand", "weder", "ohne", "ausser", "pas",
     "ne", "jamais", "aucun", "aucune", "rien", "sans", "sauf", "excepte", "hormis", "nunca",
     "jamas", "ningun", "ninguna", "ninguno", "nadie", "tampoco", "sin", "salvo", "excepto",
-    "nowhere", "nirgends", "nulle",
+    "nowhere", "nirgends", "nulle", "nao", "nenhum", "nenhuma", "ninguem",
+];
+/// Words of Portuguese that the other languages with the negation `no` do not have. Beside them,
+/// `no` is a preposition with an article: `notas no projeto`.
+const PORTUGUESE: [&str; 26] = [
+    "em",
+    "na",
+    "nas",
+    "um",
+    "uma",
+    "das",
+    "ao",
+    "aos",
+    "pela",
+    "quem",
+    "quais",
+    "foi",
+    "foram",
+    "onde",
+    "meu",
+    "minha",
+    "meus",
+    "minhas",
+    "escrevi",
+    "anotei",
+    "reuniao",
+    "reunioes",
+    "projeto",
+    "anotacoes",
+    "caderno",
+    "estavamos",
 ];
 
 /// Words for people who are not at an event.
@@ -95,8 +125,13 @@ pub fn is_negated(terms: &QuestionTerms) -> bool {
     terms.words.iter().enumerate().any(|(at, word)| {
         // At the end, it is the English noun.
         let is_noun = word.text == "sin" && at + 1 == terms.words.len();
-        is_negation(&word.text) && !is_noun && !is_in_name(at)
+        let is_preposition = word.text == "no" && is_portuguese(terms);
+        is_negation(&word.text) && !is_noun && !is_preposition && !is_in_name(at)
     })
+}
+
+fn is_portuguese(terms: &QuestionTerms) -> bool {
+    terms.words.iter().any(|word| PORTUGUESE.contains(&word.text.as_str()))
 }
 
 /// Returns whether the word has only a grammatical function, or belongs to the form of questions.
@@ -157,6 +192,9 @@ mod tests {
             "notes sans l'étiquette jardin",
             "qué notas no mencionan Barco",
             "notas sin la etiqueta jardín",
+            "no tengo notas de Barco",
+            "quais notas não mencionam [Barco]",
+            "nenhuma nota no projeto",
             "who was [not] there",
         ] {
             assert!(is_negated(&terms(text)), "{text}");
@@ -168,6 +206,9 @@ mod tests {
             "which notes mention sin",
             "quel est le but de Bateau",
             "notes about knots",
+            "o que escrevi no caderno",
+            "reuniões no [Porto]",
+            "quem foi visto no encontro",
             "",
         ] {
             assert!(!is_negated(&terms(text)), "{text}");

@@ -39,11 +39,37 @@ impl ParsedQuestion {
         Self { query, times, today, period_words: period.map(|period| period.range) }
     }
 
+    /// Returns the byte range of [`Query::plain`] that names a day; `None` for a longer period.
+    pub fn day_words(&self) -> Option<Range<usize>> {
+        let is_day = self.times.period.as_ref().is_some_and(|it| it.first == it.last);
+        self.period_words.clone().filter(|_| is_day)
+    }
+
     /// Returns the question without its period. It is the same question if it names none.
     pub fn without_period(&self) -> Self {
         match self.times.period {
-            Some(_) => Self::new(self.times.rest(&self.query.text), self.today),
+            Some(_) => {
+                Self::of(self.query.with_text(self.times.rest(&self.query.text)), self.today)
+            }
             None => self.clone(),
+        }
+    }
+
+    /// Forgets the period if it is a part of the name of a page that the question names: `who
+    /// attended the Acme Review Q1 2025` asks for that page, not for others of those days.
+    pub fn forget_period_in_name(&mut self, terms: &QuestionTerms) {
+        let Some(period) = &self.period_words else { return };
+        let is_within = |name: &Subject| {
+            let words = terms.words.get(name.words.clone()).unwrap_or_default();
+            let start = words.first().map_or(0, |word| word.range.start);
+            let end = words.last().map_or(0, |word| word.range.end);
+            let has_more =
+                words.iter().any(|word| !word.is_stop_word && !period.contains(&word.range.start));
+            start <= period.start && period.end <= end && has_more
+        };
+        if terms.subjects.iter().any(is_within) {
+            self.times.period = None;
+            self.period_words = None;
         }
     }
 
@@ -81,6 +107,21 @@ mod tests {
         assert_eq!(names("", "notes about [March]"), 1);
         assert_eq!(names("", "what did [Jan] write"), 1);
         assert_eq!(names("", "[April] notes"), 0);
+    }
+
+    #[test]
+    fn a_period_within_the_name_of_a_page_is_none() {
+        let period = |text: &str| {
+            let today = "2026-11-23".parse().unwrap();
+            let mut question = ParsedQuestion::new(text.replace(['[', ']'], ""), today);
+            question.forget_period_in_name(&terms(text));
+            question.times.period.is_some()
+        };
+        assert!(!period("who attended [Harbour Review Q1 2025]"));
+        assert!(!period("what links to [Plan for March 2025]"));
+        assert!(period("who attended the [Harbour Review] in March 2025"));
+        assert!(period("meetings in [March]"), "the name is the period alone");
+        assert!(period("meetings in March with [Ann]"));
     }
 
     #[test]

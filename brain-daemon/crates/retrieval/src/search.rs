@@ -104,9 +104,41 @@ impl SearchService {
         text: &str,
         limit: usize,
     ) -> Result<Vec<u64>, Fault> {
+        let found = self.typed(caller, sources, text, limit)?;
+        Ok(found.into_iter().filter(|(_, is_name)| *is_name).map(|(id, _)| id).collect())
+    }
+
+    /// As [`Self::titles`], and if no page has such a name, those with other spellings of the
+    /// words.
+    ///
+    /// # Errors
+    /// When the index cannot answer.
+    pub fn near_names(
+        &self,
+        caller: &Caller,
+        sources: &[SourceId],
+        text: &str,
+        limit: usize,
+    ) -> Result<Vec<u64>, Fault> {
+        let found = self.typed(caller, sources, text, limit)?;
+        let has_name = found.iter().any(|(_, is_name)| *is_name);
+        Ok(found.into_iter().filter(|(_, it)| *it || !has_name).map(|(id, _)| id).collect())
+    }
+
+    /// Finds pages by words of which the last one may be incomplete. Returns their ids, and whether
+    /// the words are of the page's name.
+    fn typed(
+        &self,
+        caller: &Caller,
+        sources: &[SourceId],
+        text: &str,
+        limit: usize,
+    ) -> Result<Vec<(u64, bool)>, Fault> {
         let words: Vec<&str> =
             text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
-        let Some(index) = self.index.get() else { return Ok(Vec::new()) };
+        let Some(index) = self.index.get().filter(|_| !words.is_empty()) else {
+            return Ok(Vec::new());
+        };
         let question = Question {
             query: Query::parse(words.join(" ")),
             limit,
@@ -116,8 +148,7 @@ impl SearchService {
             ..Question::default()
         };
         let found = index.search(&question).map_err(|e| index_fault(&e))?;
-        let named = found.hits.into_iter().filter(|hit| hit.tier > 0);
-        Ok(named.map(|hit| hit.id).collect())
+        Ok(found.hits.into_iter().map(|hit| (hit.id, hit.tier > 0)).collect())
     }
 
     /// Parses a question that is asked today.

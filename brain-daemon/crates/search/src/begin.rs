@@ -7,6 +7,7 @@
 use std::sync::LazyLock;
 
 use super::fold::{Class, class, fold};
+use super::numbers::is_group_space;
 use super::token::{self, Kind, Token};
 use unicode_normalization::char::decompose_canonical;
 
@@ -197,7 +198,7 @@ fn word(text: &str, at: usize, sink: &mut impl FnMut(Token<'_>)) -> usize {
     // A word with an apostrophe is one: O'Brien.
     let back: usize = text[..at].chars().rev().take_while(belongs).map(char::len_utf8).sum();
     let start = if back <= MAX_APOSTROPHE_DISTANCE { at - back } else { at };
-    let joins = |c: &char| belongs(c) || c.is_ascii_punctuation();
+    let joins = |c: &char| belongs(c) || c.is_ascii_punctuation() || is_group_space(*c);
     let end = at + text[at..].chars().take_while(joins).map(char::len_utf8).sum::<usize>();
     token::scan(&text[start..end], &mut |token| {
         sink(Token { start: start + token.start, end: start + token.end, ..token });

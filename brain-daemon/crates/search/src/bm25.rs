@@ -1,15 +1,13 @@
-//! BM25: statistics of the corpus and term saturation, also for tantivy's own scoring.
+//! BM25: statistics of the corpus and term saturation.
 
-use tantivy::{Term, fieldnorm::FieldNormReader, query::Bm25StatisticsProvider, schema::Field};
-
-use super::{plan::Plan, schema::Fields};
-
-type Result<T> = tantivy::Result<T>;
+use tantivy::fieldnorm::FieldNormReader;
 
 /// BM25: how slowly repeated words saturate.
 const K1: f32 = 1.2;
 /// BM25: how much the length of a field damps its words, 0 to 1.
 const B: f32 = 0.75;
+/// More than the saturated weight of any number of occurrences.
+pub(super) const MAX_SATURATION: f32 = K1 + 1.0;
 
 /// Statistics of the corpus: disk and overlay together.
 #[derive(Debug, Clone, Default)]
@@ -88,42 +86,6 @@ impl<'a> Saturation<'a> {
     /// Returns the saturated weight of a term that occurs `count` times in the document `doc`.
     pub(super) fn share(&self, doc: u32, count: u32) -> f32 {
         saturate(count as f32, self.dampings[usize::from(self.norms.fieldnorm_id(doc))])
-    }
-}
-
-/// Gives tantivy the statistics of the whole corpus.
-pub(super) struct CorpusStatistics<'a> {
-    /// Statistics of disk index and overlay.
-    pub(super) stats: &'a Stats,
-    /// The plan whose terms are counted.
-    pub(super) plan: &'a Plan,
-    /// The index's fields.
-    pub(super) fields: Fields,
-}
-
-impl Bm25StatisticsProvider for CorpusStatistics<'_> {
-    fn total_num_tokens(&self, field: Field) -> Result<u64> {
-        Ok(match field {
-            _ if field == self.fields.body => self.stats.body_terms,
-            _ if field == self.fields.title => self.stats.title_terms,
-            _ => self.stats.docs,
-        })
-    }
-
-    fn total_num_docs(&self) -> Result<u64> {
-        Ok(self.stats.docs.max(1))
-    }
-
-    fn doc_freq(&self, term: &Term) -> Result<u64> {
-        let bytes = term.serialized_value_bytes();
-        let is_term = |text: &str| text.as_bytes() == bytes;
-        let group = self.plan.groups.iter().position(|g| {
-            g.terms.iter().any(|t| is_term(&t.text))
-                || is_term(&g.tag.text)
-                || is_term(&g.slug.text)
-                || g.exact.as_ref().is_some_and(|exact| is_term(&exact.text))
-        });
-        Ok(group.map_or(0, |g| self.stats.pages_with(g)))
     }
 }
 

@@ -1,27 +1,26 @@
 //! Runs a plan on the disk index: statistics, candidates, and their term occurrences.
 //!
-//! Candidates are found in one of two ways. Plain words on a large segment, with no condition or a
-//! weak one, use tantivy's block-max WAND. It skips documents that cannot be among the best. All
-//! other plans add up scores over whole posting lists, with conditions as bit sets. Positions of
-//! phrases are read only for documents that are among the best so far.
+//! Conditions are bit sets. Positions of phrases are read only for documents that are among the
+//! best so far.
+
+use std::sync::Arc;
 
 use tantivy::{
-    DocSet, InvertedIndexReader, Score, Searcher, TERMINATED, Term,
+    DocSet, InvertedIndexReader, Searcher, TERMINATED,
     postings::{Postings, TermInfo},
-    query::{BooleanQuery, BoostQuery, EnableScoring, Occur, Query, TermQuery},
-    schema::{Field, IndexRecordOption},
+    schema::IndexRecordOption,
 };
 
 use super::{
-    bm25::{CorpusStatistics, Saturation, Stats},
+    best_docs::{self, Filter},
+    bm25::Stats,
     match_table::{Candidate, Cell, MatchTable, Occurrences},
     names::{self, NameMatch},
     overlay::Overlay,
+    phrase_postings::reach,
     plan::Plan,
-    query::Reach,
-    rank::{SLUG_WEIGHT, TAG_WEIGHT},
     schema::Fields,
-    terms::{AllowedDocs, Segment, reach},
+    terms::{AllowedDocs, Segment},
     top_docs::TopDocs,
 };
 
@@ -29,17 +28,9 @@ type Result<T> = tantivy::Result<T>;
 
 /// Maximum number of documents of a segment that are found by one kind of whole name.
 const MAX_NAMED_DOCS: usize = 64;
-/// Segments with fewer documents are scored in full, which is faster at 100,000 documents
-/// (measured). Scoring in full grows faster with size than pruning; the crossover was not measured.
-const PRUNING_MIN_DOCS: u32 = if cfg!(test) { 32 } else { 262_144 };
-/// Number of documents whose scores are compared with the threshold together.
-const CHUNK_DOCS: usize = 64;
-/// A condition is weak if at least one document in this many meets it.
-const WEAK_DIVISOR: u32 = 4;
 
 /// A plan running on the disk index.
 pub(super) struct DiskSearch<'a, 'p> {
-    searcher: &'a Searcher,
     fields: Fields,
     plan: &'p Plan,
     overlay: &'a Overlay,
@@ -59,7 +50,7 @@ impl<'a, 'p> DiskSearch<'a, 'p> {
             .iter()
             .map(|reader| Segment::open(reader, fields, plan))
             .collect::<Result<Vec<_>>>()?;
-        Ok(Self { searcher, fields, plan, overlay, segments })
+        Ok(Self { fields, plan, overlay, segments })
     }
 
     /// Returns the statistics of the disk index. Replaced documents count until tantivy merges them
@@ -83,6 +74,16 @@ impl<'a, 'p> DiskSearch<'a, 'p> {
         self.segments
     }
 
+    /// Returns whether a document meets the plan's conditions.
+    pub(super) fn has_match(&self) -> Result<bool> {
+        for segment in &self.segments {
+            if segment.has_match(self.plan, &|doc| self.is_match(segment, None, doc))? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Adds about `max_count` candidates to `hits`.
     pub(super) fn collect(
         &self,
@@ -92,33 +93,25 @@ impl<'a, 'p> DiskSearch<'a, 'p> {
     ) -> Result<()> {
         let mut best = TopDocs::new(max_count);
         let mut named_docs = Vec::new();
-        let pruning_query = self.pruned_query(stats);
         for (number, segment) in self.segments.iter().enumerate() {
             let mut allowed = if self.plan.is_unconditional() {
                 None
             } else {
                 Some(segment.allowed_without_phrases(self.plan)?)
             };
-            let count = allowed.as_ref().map_or(u32::MAX, AllowedDocs::count);
-            if count == 0 {
+            let docs = allowed.as_ref().map(|allowed| Arc::clone(allowed.docs()));
+            if docs.as_ref().is_some_and(|docs| docs.next_from(0).is_none()) {
                 continue;
             }
             self.collect_named(number, allowed.as_ref(), max_count, &mut named_docs)?;
-            match &pruning_query {
-                Some(query)
-                    if segment.reader.max_doc() >= PRUNING_MIN_DOCS
-                        && count >= segment.reader.max_doc() / WEAK_DIVISOR =>
-                {
-                    self.collect_pruned(
-                        query.as_ref(),
-                        stats,
-                        number,
-                        allowed.as_mut(),
-                        &mut best,
-                    )?;
-                }
-                _ => self.collect_scored(stats, number, allowed.as_mut(), &mut best)?,
+            if let (true, Some(allowed)) = (self.plan.groups.is_empty(), &mut allowed) {
+                self.collect_newest(number, allowed, &mut best);
+                continue;
             }
+            let mut admits = |doc| self.is_match(segment, allowed.as_mut(), doc);
+            let filter = Filter { docs, admits: &mut admits };
+            let numbered = (number, segment);
+            best_docs::collect(numbered, self.fields, self.plan, stats, filter, &mut best)?;
         }
         let mut docs: Vec<(u32, u32, NameMatch)> = best
             .into_docs()
@@ -154,179 +147,15 @@ impl<'a, 'p> DiskSearch<'a, 'p> {
             && allowed.is_none_or(|allowed| allowed.phrases_match(doc))
     }
 
-    /// Returns the query for block-max WAND, if the plan has plain words only.
-    fn pruned_query(&self, stats: &Stats) -> Option<Box<dyn Query>> {
-        let plan = self.plan;
-        if plan.groups.is_empty() || plan.groups.iter().any(|g| g.prefix.is_some()) {
-            return None;
-        }
-        let mut clauses: Vec<(Occur, Box<dyn Query>)> = Vec::new();
-        let mut clause = |field: Field, text: &str, option: IndexRecordOption, boost: f32| {
-            let query = TermQuery::new(Term::from_field_text(field, text), option);
-            clauses.push((Occur::Should, Box::new(BoostQuery::new(Box::new(query), boost))));
-        };
-        for (number, group) in plan.groups.iter().enumerate() {
-            let [body, title, tag, slug] = stats.frequency[number];
-            for term in &group.terms {
-                if body > 0 && group.scope == Reach::Anywhere {
-                    clause(
-                        self.fields.body,
-                        &term.text,
-                        IndexRecordOption::WithFreqs,
-                        group.multiplier,
-                    );
-                }
-                if title > 0 {
-                    clause(
-                        self.fields.title,
-                        &term.text,
-                        IndexRecordOption::WithFreqs,
-                        group.multiplier,
-                    );
-                }
-            }
-            if tag > 0 {
-                clause(
-                    self.fields.keys,
-                    &group.tag.text,
-                    IndexRecordOption::Basic,
-                    TAG_WEIGHT * group.multiplier,
-                );
-            }
-            if let Some(exact) = &group.exact
-                && self.segments.iter().any(|segment| segment.groups[number].exact.is_some())
-            {
-                clause(
-                    self.fields.words,
-                    &exact.text,
-                    IndexRecordOption::Basic,
-                    group.exact_weight * group.multiplier,
-                );
-            }
-            if slug > 0 {
-                clause(
-                    self.fields.keys,
-                    &group.slug.text,
-                    IndexRecordOption::Basic,
-                    SLUG_WEIGHT * group.multiplier,
-                );
-            }
-        }
-        Some(Box::new(BooleanQuery::new(clauses)))
-    }
-
-    fn collect_pruned(
-        &self,
-        query: &dyn Query,
-        stats: &Stats,
-        number: usize,
-        mut allowed: Option<&mut AllowedDocs>,
-        best: &mut TopDocs,
-    ) -> Result<()> {
+    /// Adds the newest documents that meet the conditions: the best, if there are only filters.
+    fn collect_newest(&self, number: usize, allowed: &mut AllowedDocs, best: &mut TopDocs) {
         let segment = &self.segments[number];
-        let provider = CorpusStatistics { stats, plan: self.plan, fields: self.fields };
-        let scoring =
-            EnableScoring::Enabled { searcher: self.searcher, statistics_provider: &provider };
-        let weight = query.weight(scoring)?;
-        let threshold = best.threshold().max(f64::from(Score::MIN)) as Score;
-        weight.for_each_pruning(threshold, segment.reader, &mut |doc, score| {
-            if self.is_match(segment, allowed.as_deref_mut(), doc) {
-                best.add(f64::from(score), number, doc);
-            }
-            best.threshold().max(f64::from(Score::MIN)) as Score
-        })
-    }
-
-    fn collect_scored(
-        &self,
-        stats: &Stats,
-        number: usize,
-        mut allowed: Option<&mut AllowedDocs>,
-        best: &mut TopDocs,
-    ) -> Result<()> {
-        let segment = &self.segments[number];
-        if self.plan.groups.is_empty() {
-            // Only filters: the newest pages are the best.
-            for doc in allowed.as_ref().map_or_else(Vec::new, |allowed| allowed.candidates()) {
-                let time = segment.times.first(doc).unwrap_or(i64::MIN) as f64;
-                if time > best.threshold() && self.is_match(segment, allowed.as_deref_mut(), doc) {
-                    best.add(time, number, doc);
-                }
-            }
-            return Ok(());
-        }
-        // Most documents have none of the words or a low score; whole chunks are skipped.
-        let mut least = best.threshold().max(0.0) as f32;
-        for (first, scores) in
-            (0..).step_by(CHUNK_DOCS).zip(self.scores(stats, segment)?.chunks(CHUNK_DOCS))
-        {
-            if !scores.iter().fold(false, |any, sum| any | (*sum > least)) {
-                continue;
-            }
-            for (doc, &sum) in (first..).zip(scores) {
-                if sum > least && self.is_match(segment, allowed.as_deref_mut(), doc) {
-                    best.add(f64::from(sum), number, doc);
-                    least = best.threshold().max(0.0) as f32;
-                }
+        for doc in Arc::clone(allowed.docs()).iter() {
+            let time = segment.times.first(doc).unwrap_or(i64::MIN) as f64;
+            if time > best.threshold() && self.is_match(segment, Some(allowed), doc) {
+                best.add(time, number, doc);
             }
         }
-        Ok(())
-    }
-
-    /// Returns the score of every document of the segment.
-    fn scores(&self, stats: &Stats, segment: &Segment<'_>) -> Result<Vec<f32>> {
-        let mut scores = vec![0.0_f32; segment.reader.max_doc() as usize];
-        let body_norms = segment.reader.get_fieldnorms_reader(self.fields.body)?;
-        let title_norms = segment.reader.get_fieldnorms_reader(self.fields.title)?;
-        let body = Saturation::new(&body_norms, stats.average(stats.body_terms));
-        let title = Saturation::new(&title_norms, stats.average(stats.title_terms));
-        for (index, found) in segment.groups.iter().enumerate() {
-            let weight = stats.idf(index) * self.plan.groups[index].multiplier;
-            let exact_weight = self.plan.groups[index].exact_weight;
-            let is_prefix = self.plan.groups[index].prefix.is_some();
-            if is_prefix {
-                // A prefix counts once, however many of its terms match: no frequencies are needed.
-                let bodies = segment
-                    .with_any(&[(&segment.body, &found.body), (&segment.words, &found.words)])?;
-                for (bits, shares) in [
-                    (bodies, &body),
-                    (segment.with_any(&[(&segment.title, &found.title)])?, &title),
-                ] {
-                    for doc in bits.iter() {
-                        if let Some(sum) = scores.get_mut(doc as usize) {
-                            *sum += weight * shares.share(doc, 1);
-                        }
-                    }
-                }
-            }
-            let mut add = |reader: &InvertedIndexReader,
-                           infos: &[TermInfo],
-                           shares: Option<&Saturation<'_>>,
-                           weight: f32| {
-                for info in infos {
-                    let mut postings =
-                        reader.read_postings_from_terminfo(info, IndexRecordOption::WithFreqs)?;
-                    let mut doc = postings.doc();
-                    while doc != TERMINATED {
-                        if let Some(sum) = scores.get_mut(doc as usize) {
-                            let share = shares
-                                .map_or(1.0, |shares| shares.share(doc, postings.term_freq()));
-                            *sum += weight * share;
-                        }
-                        doc = postings.advance();
-                    }
-                }
-                Ok::<(), std::io::Error>(())
-            };
-            if !is_prefix {
-                add(&segment.body, &found.body, Some(&body), weight)?;
-                add(&segment.title, &found.title, Some(&title), weight)?;
-            }
-            add(&segment.keys, found.tag.as_slice(), None, weight * TAG_WEIGHT)?;
-            add(&segment.keys, found.slug.as_slice(), None, weight * SLUG_WEIGHT)?;
-            add(&segment.words, found.exact.as_slice(), None, weight * exact_weight)?;
-        }
-        Ok(scores)
     }
 
     /// Collects documents that the question names.

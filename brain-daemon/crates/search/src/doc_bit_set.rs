@@ -54,6 +54,17 @@ impl DocBitSet {
         self.0.iter().map(|word| word.count_ones()).sum()
     }
 
+    /// Returns the smallest number that is at least `n`.
+    pub(super) fn next_from(&self, n: u32) -> Option<u32> {
+        let at = (n / 64) as usize;
+        let first = self.0.get(at)? >> (n % 64);
+        if first != 0 {
+            return Some(n + first.trailing_zeros());
+        }
+        let (index, word) = self.0.iter().enumerate().skip(at + 1).find(|(_, word)| **word != 0)?;
+        Some(index as u32 * 64 + word.trailing_zeros())
+    }
+
     /// Returns the numbers in ascending order.
     pub(super) fn iter(&self) -> impl Iterator<Item = u32> {
         self.0.iter().enumerate().flat_map(|(index, &word)| {
@@ -80,6 +91,10 @@ mod tests {
             bits.insert(n);
         }
         bits.insert(1000);
+        assert_eq!(
+            [0, 1, 63, 65, 130, 999].map(|n| bits.next_from(n)),
+            [Some(0), Some(63), Some(63), Some(129), None, None]
+        );
         assert_eq!(bits.iter().collect::<Vec<_>>(), [0, 63, 64, 129]);
         assert!(bits.contains(64) && !bits.contains(65) && !bits.contains(9999));
         let mut all = DocBitSet::full(130);

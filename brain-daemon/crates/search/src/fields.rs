@@ -50,8 +50,6 @@ impl Index {
         let key = hashed_key(key::FIELD, &field_value(name, value));
         let required = vec![PageCondition::Keys(vec![key])];
         let plan = Plan { required, ..Plan::default() };
-        self.with_view(sources, |view, visible, _, _| {
-            Ok(!self.find(view, &plan, visible, 1)?.hits.candidates.is_empty())
-        })
+        self.with_view(sources, |view, visible, _, _| self.has_match(view, &plan, visible))
     }
 }

@@ -272,8 +272,7 @@ impl Index {
             found = self.find(view, &plan, visible, limits.candidates)?;
         }
         weigh_joined(&mut plan, &found.stats);
-        let has_pages =
-            |plan: &Plan| Ok(!self.find(view, plan, visible, 1)?.hits.candidates.is_empty());
+        let has_pages = |plan: &Plan| self.has_match(view, plan, visible);
         let divided = divided_words(
             (question, &plan, &found.stats),
             (view, self.shared.fields),
@@ -306,6 +305,23 @@ impl Index {
             spelling,
             snippets: Snippeter::new(&plan, Some(&found.stats)),
         })
+    }
+
+    /// Returns whether a visible page meets the conditions of a plan without words.
+    pub(super) fn has_match(
+        &self,
+        view: &View,
+        plan: &Plan,
+        visible: Option<&VisiblePages>,
+    ) -> tantivy::Result<bool> {
+        if visible.is_some() {
+            return Ok(!self.find(view, plan, visible, 1)?.hits.candidates.is_empty());
+        }
+        let mut entries = view.overlay.values().filter_map(|slot| slot.entry.as_ref());
+        if !overlay::matching_ids(&mut entries, plan).is_empty() {
+            return Ok(true);
+        }
+        DiskSearch::new(&view.searcher, self.shared.fields, plan, &view.overlay)?.has_match()
     }
 
     /// Returns the statistics and about `max_candidates` candidates of a plan.

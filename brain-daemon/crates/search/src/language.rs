@@ -219,12 +219,14 @@ pub(super) fn detect(text: &str, default: Lang) -> Lang {
 }
 
 /// Returns the language of a question with these folded words, by its stop words. It is one of the
-/// corpus's `languages`, unless at least two of the words, and more than in each of `languages`,
-/// are stop words of another language.
+/// corpus's `languages`, unless at least two more of the words than in each of `languages` are stop
+/// words of another language: `week end` has a stop word of Danish.
 pub(super) fn of_question(words: &[&str], languages: &[Lang]) -> Option<Lang> {
     let bits: Vec<u32> = words.iter().map(|w| STOP.get(*w).copied().unwrap_or(0)).collect();
     let count = |lang: Lang| bits.iter().filter(|&&b| b & lang.bit() != 0).count();
-    let others = Lang::all().filter(|lang| !languages.contains(lang) && count(*lang) > 1);
+    let of_corpus = languages.iter().map(|lang| count(*lang)).max().unwrap_or(0);
+    let is_other = |lang: &Lang| !languages.contains(lang) && count(*lang) >= of_corpus + 2;
+    let others = Lang::all().filter(is_other);
     let mut best: Option<(usize, Lang)> = None;
     for lang in languages.iter().copied().chain(others) {
         let n = count(lang);
@@ -356,6 +358,9 @@ mod tests {
         assert_eq!(code(&["was", "hat", "ann", "uber", "das", "budget", "gesagt"]), Some("de"));
         assert_eq!(code(&["butce", "icin", "ne", "kadar", "para", "var"]), Some("tr"));
         assert_eq!(code(&["die", "cast"]), None, "one stop word of another language");
+        let french = [Lang(2)];
+        let words = ["problemes", "de", "week", "end"];
+        assert_eq!(of_question(&words, &french).map(Lang::code), Some("fr"), "and Danish has two");
     }
 
     #[test]

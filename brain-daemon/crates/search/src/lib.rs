@@ -24,9 +24,10 @@
 //! | `plan`, `days` | Turn a parsed question into groups of terms and conditions |
 //! | `fields` | Decides whether `status:active` is a filter |
 //! | `quotes` | Decides whether quoted phrases of a question are conditions |
-//! | `disk_search`, `terms`, `doc_bit_set` | Run a plan on disk; `overlay`: on newer pages |
+//! | `disk_search`, `best_docs`, `terms`, `phrase_postings`, `doc_bit_set` | Run a plan on disk |
+//! | `overlay` | Runs a plan on newer pages |
 //! | `names` | Pages that a question names (`name_query`); forms of names are in `name_key` |
-//! | `typos`, `near_words` | Other spellings of words that are in no page |
+//! | `typos` | Other spellings of words that are in no page |
 //! | `joined`, `splits` | Adjacent words as one word, and words that pages write as several |
 //! | `visible_pages`, `restricted_search` | Search for callers who can see only some sources |
 //! | `match_table` | The pages that match, and where the words of the question occur in them |
@@ -35,6 +36,10 @@
 //! | `snippet` | The passage to show; `begin` skips words without a match, `markup` finds syntax |
 
 mod begin;
+mod best_docs;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod best_docs_tests;
 mod bm25;
 #[cfg(test)]
 mod bulk_tests;
@@ -67,9 +72,9 @@ mod name_query;
 #[cfg(test)]
 mod name_tests;
 mod names;
-mod near_words;
 mod numbers;
 mod overlay;
+mod phrase_postings;
 mod plan;
 mod query;
 #[cfg(test)]
@@ -104,7 +109,7 @@ mod visible_tests;
 #[cfg(test)]
 mod word_tests;
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use brain_protocol::{ScorePart, Slug, SourceId};
 pub use command::is_option;
@@ -115,7 +120,7 @@ pub use index::Index;
 pub use query::Query;
 pub use question_terms::{QuestionTerms, QuestionWord, Subject, each_word};
 pub use quotes::Quotes;
-pub use snippet::{MAX_SNIPPET_CHARS, Snippet, Snippeter};
+pub use snippet::{MAX_SNIPPET_CHARS, Snippet, Snippeter, snippet_text};
 pub use typos::Spelling;
 
 /// The parts of a page that a search finds or filters by.
@@ -237,6 +242,9 @@ pub struct Question {
     /// Whether links answer the question. If so, pages that repeat the question's words get no
     /// bonus.
     pub asks_for_links: bool,
+    /// The byte range of [`Query::plain`] that names a day, if the day itself ranks pages and the
+    /// question has other words. Its words count less.
+    pub day_words: Option<Range<usize>>,
 }
 
 /// The best pages for a question, and what is needed to show them.

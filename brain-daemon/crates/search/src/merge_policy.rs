@@ -61,16 +61,41 @@ impl MergePolicy for FullMergePolicy {
         let mut smallest: Vec<(u64, SegmentId)> =
             segments.iter().map(|segment| (u64::from(segment.num_docs()), segment.id())).collect();
         smallest.sort_unstable();
-        let mut docs = 0;
-        let small: Vec<SegmentId> = smallest
-            .into_iter()
-            .take_while(|&(size, _)| {
-                let joins = docs == 0 || size <= docs * SIZE_RATIO;
-                docs += size;
-                joins
-            })
-            .map(|(_, id)| id)
-            .collect();
-        if small.len() < 2 { Vec::new() } else { vec![MergeCandidate(small)] }
+        let sizes: Vec<u64> = smallest.iter().map(|(size, _)| *size).collect();
+        let small = smallest.into_iter().take(merged_count(&sizes)).map(|(_, id)| id).collect();
+        let candidate = MergeCandidate(small);
+        if candidate.0.len() < 2 { Vec::new() } else { vec![candidate] }
+    }
+}
+
+/// Returns how many of the smallest segments are merged. `sizes` are those of all, ascending.
+///
+/// The last segment that is not much larger than all smaller ones decides: a few changes after a
+/// bulk load must not keep its segments apart.
+fn merged_count(sizes: &[u64]) -> usize {
+    let (mut docs, mut count) = (0, 0);
+    for (index, size) in sizes.iter().enumerate() {
+        if *size <= docs * SIZE_RATIO {
+            count = index + 1;
+        }
+        docs += size;
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_are_merged_unless_they_are_much_larger() {
+        assert_eq!(merged_count(&[]), 0);
+        assert_eq!(merged_count(&[4096]), 0);
+        assert_eq!(merged_count(&[100, 400]), 2);
+        assert_eq!(merged_count(&[100, 401]), 0);
+        assert_eq!(merged_count(&[100, 401, 10_000]), 0);
+        assert_eq!(merged_count(&[200, 300, 100_000]), 2, "a large one stays");
+        let after_bulk_load = [&[200][..], &[4096; 100], &[300_000]].concat();
+        assert_eq!(merged_count(&after_bulk_load), 102);
     }
 }

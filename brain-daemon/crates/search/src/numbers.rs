@@ -123,7 +123,21 @@ fn code_at(text: &str, start: usize) -> (String, usize) {
 
 /// Whether a sign can divide the digits of a code.
 fn is_code_sign(c: char) -> bool {
-    matches!(c, ' ' | '-' | '/' | '.' | '\u{a0}' | '\u{202f}' | '\u{2009}')
+    matches!(c, ' ' | '-' | '/' | '.') || is_group_space(c)
+}
+
+/// Whether `c` is a space that does not end a line, such as those between the digits of a number.
+pub(super) fn is_group_space(c: char) -> bool {
+    matches!(c, '\u{a0}' | '\u{202f}' | '\u{2009}')
+}
+
+/// Whether a space divides a number: `digits` before it are its group `count`, counted from 1, and
+/// three digits follow. The first group can be shorter.
+pub(super) fn is_grouped(digits: &str, count: usize, after: &[u8]) -> bool {
+    let is_digits = digits.bytes().all(|b| b.is_ascii_digit());
+    let is_first = count == 1 && digits.len() < GROUP_DIGITS;
+    let following = after.iter().take(GROUP_DIGITS + 1).take_while(|b| b.is_ascii_digit());
+    is_digits && (is_first || digits.len() == GROUP_DIGITS) && following.count() == GROUP_DIGITS
 }
 
 /// Returns up to three ASCII letters at the end of a text, before a hyphen or at once, if no other

@@ -30,6 +30,8 @@ pub(super) struct WordGroup {
     /// The groups of adjacent words of the question that are one word here; empty for a word of the
     /// question. It counts in texts and titles only.
     pub(super) joined: Vec<usize>,
+    /// The group of the word of which it is another spelling.
+    pub(super) spelling_of: Option<usize>,
 }
 
 impl WordGroup {
@@ -122,9 +124,15 @@ impl Plan {
 
     /// Whether there are no conditions, only ranking.
     pub(super) fn is_unconditional(&self) -> bool {
-        self.required.is_empty()
-            && self.excluded.is_empty()
-            && self.since.is_none()
-            && self.until.is_none()
+        self.required.is_empty() && !self.has_other_conditions()
+    }
+
+    /// Whether the only condition is one that pages must meet.
+    pub(super) fn is_one_condition(&self) -> bool {
+        self.required.len() == 1 && !self.has_other_conditions()
+    }
+
+    fn has_other_conditions(&self) -> bool {
+        !self.excluded.is_empty() || self.since.is_some() || self.until.is_some()
     }
 }

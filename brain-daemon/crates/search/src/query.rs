@@ -136,6 +136,20 @@ impl Query {
         Self::of(text, units)
     }
 
+    /// Parses another text with the filters of this question: a word `key:value` is a filter if it
+    /// is one here.
+    #[must_use]
+    pub fn with_text(&self, text: impl Into<String>) -> Arc<Self> {
+        Self::parse_with_fields(text, &mut |key, value| {
+            let wanted = field_value(key, value);
+            let is_same = |unit: &Unit| match unit {
+                Unit::Filter { field: Filter::Field, value, .. } => *value == wanted,
+                _ => false,
+            };
+            self.units.iter().any(|(unit, _)| is_same(unit))
+        })
+    }
+
     /// Creates a question whose text is plain words, without operators.
     #[must_use]
     pub fn of_words(text: impl Into<String>) -> Arc<Self> {

@@ -141,3 +141,13 @@ fn numbers_are_searched_whole() {
         ["release", "v1.8.3", "notes"]
     );
 }
+
+#[test]
+fn another_text_keeps_the_filters_of_a_question() {
+    let query = Query::parse_with_fields("notes in March Status:active x:y", &mut |key, _| {
+        key.eq_ignore_ascii_case("status")
+    });
+    let rest = query.with_text("notes Status:active x:y");
+    assert_eq!(rest.plain, "notes x:y");
+    assert_eq!(query.with_text("notes status:done").plain, "notes status:done");
+}

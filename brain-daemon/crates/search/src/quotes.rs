@@ -40,10 +40,9 @@ impl Index {
         }
         self.with_view(question.view.as_deref(), |view, visible, languages, analyzer| {
             let plan = Plan::conditions(question, languages, analyzer);
-            let found = self.find(view, &plan, visible, 1)?;
-            let unmet = match found.hits.candidates.is_empty() {
-                true => quotes.clone(),
-                false => Vec::new(),
+            let unmet = match self.has_match(view, &plan, visible)? {
+                true => Vec::new(),
+                false => quotes.clone(),
             };
             let are_preferences = !unmet.is_empty() || is_sentence(question, languages);
             Ok(Quotes { are_preferences, unmet })

@@ -12,7 +12,7 @@ use super::{
     bm25::{Stats, saturation},
     document::PageToIndex,
     match_table::{Cell, CellCounts, MatchTable, PlanMatches},
-    plan::Plan,
+    plan::{Plan, WordGroup},
     query::Reach,
     runs::{WordRun, runs},
 };
@@ -154,18 +154,29 @@ impl<'a> Weights<'a> {
         scores.sum::<f32>() + candidate.names.score()
     }
 
-    /// Returns the share of the question's words, by their rarity, that a page has.
-    fn share_of_words(&self, row: &[Cell]) -> f32 {
-        let (mut has, mut all) = (0.0, 0.0);
-        for ((group, (idf, _)), cell) in self.plan.groups.iter().zip(&self.idf).zip(row) {
-            let is_word = group.joined.is_empty() && group.prefix.is_none();
-            let weight = if is_word { idf * group.multiplier } else { 0.0 };
-            all += weight;
-            if cell.body.count + cell.title.count > 0 {
-                has += weight;
+    /// Returns the weight of each word of the question that one of these pages has, by its rarity;
+    /// 0 for other groups. `rows` are rows of [`Self::words_of`].
+    fn word_weights(&self, rows: &[Vec<bool>]) -> Vec<f32> {
+        let groups = self.plan.groups.iter().zip(&self.idf).enumerate();
+        let weight = |(at, (group, (idf, _))): (usize, (&WordGroup, &(f32, f32)))| {
+            let is_word = group.joined.is_empty() && group.spelling_of.is_none();
+            let counts = is_word && group.prefix.is_none() && rows.iter().any(|row| row[at]);
+            if counts { idf * group.multiplier } else { 0.0 }
+        };
+        groups.map(weight).collect()
+    }
+
+    /// Returns which groups a page has, in their own form or in another one that it has.
+    fn words_of(&self, row: &[Cell]) -> Vec<bool> {
+        let mut has = vec![false; row.len()];
+        for ((at, group), cell) in self.plan.groups.iter().enumerate().zip(row) {
+            let counts = cell.counts();
+            if counts.body + counts.title > 0 || counts.tag || counts.slug || counts.exact {
+                has[at] = true;
+                group.joined.iter().chain(&group.spelling_of).for_each(|&word| has[word] = true);
             }
         }
-        if all > 0.0 { has / all } else { 1.0 }
+        has
     }
 
     /// Calls `add` with the parts of that score. The title is part of the text: `len` covers both.
@@ -206,6 +217,24 @@ impl<'a> Weights<'a> {
     }
 }
 
+/// Returns the share of the question's words that each candidate has, by their rarity, where the
+/// candidate with most of them has 1. Words that no candidate has do not count.
+fn shares_of_words(
+    weights: &Weights<'_>,
+    hits: &MatchTable,
+    candidates: &[ScoredCandidate],
+) -> HashMap<usize, f32> {
+    let rows: Vec<Vec<bool>> =
+        candidates.iter().map(|it| weights.words_of(hits.row(it.2))).collect();
+    let word_weights = weights.word_weights(&rows);
+    let sum = |row: &Vec<bool>| -> f32 {
+        word_weights.iter().zip(row).filter(|(_, has)| **has).map(|(weight, _)| weight).sum()
+    };
+    let sums: Vec<f32> = rows.iter().map(sum).collect();
+    let best = sums.iter().copied().fold(f32::MIN_POSITIVE, f32::max);
+    candidates.iter().zip(sums).map(|(it, sum)| (it.2, sum / best)).collect()
+}
+
 /// Scores candidates.
 struct Scorer<'a> {
     hits: &'a MatchTable,
@@ -215,6 +244,8 @@ struct Scorer<'a> {
     pair_counts: Vec<u32>,
     /// Inverse document frequency of each pair.
     pair_idf: Vec<f32>,
+    /// The share of the question's words that each candidate has, where the best one has 1.
+    shares: HashMap<usize, f32>,
     /// The best run of each candidate.
     runs: HashMap<usize, WordRun>,
     /// The score of the run of each candidate.
@@ -250,12 +281,17 @@ impl<'a> Scorer<'a> {
         let has_pair = |candidate: usize, pair| pair_counts[candidate * count + pair] > 0;
         let pages = |pair| candidates.iter().filter(|it| has_pair(it.2, pair)).count() as u64;
         let pair_idf = (0..count).map(|pair| found.stats.rarity(pages(pair))).collect();
+        let shares = match plan.pairs.is_empty() {
+            true => HashMap::new(),
+            false => shares_of_words(&weights, hits, candidates),
+        };
         Self {
             hits,
             plan,
             weights,
             pair_counts,
             pair_idf,
+            shares,
             runs: HashMap::new(),
             run_scores: HashMap::new(),
         }
@@ -306,8 +342,9 @@ impl<'a> Scorer<'a> {
                 add(reason, g, score);
             });
         }
-        // A page that repeats a part of the question is no better answer than one with all words.
-        let share = self.weights.share_of_words(row);
+        // A page that repeats a part of the question is no better answer than one with more of its
+        // words. If no page has more, it loses nothing.
+        let share = self.shares.get(&index).copied().unwrap_or(1.0);
         let counts = self.pair_counts.iter().skip(index * self.pair_idf.len());
         for ((pair, idf), &count) in self.plan.pairs.iter().zip(&self.pair_idf).zip(counts) {
             if count > 0 {

@@ -28,10 +28,11 @@ use super::{
     },
     names::{self, NameMatch},
     overlay,
+    phrase_postings::reach,
     plan::Plan,
     rank::Weights,
     schema::Fields,
-    terms::{Segment, reach},
+    terms::Segment,
     visible_pages::VisiblePages,
 };
 

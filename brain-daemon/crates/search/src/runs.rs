@@ -17,8 +17,9 @@ use super::{
     document::PageToIndex,
     encoding::HashedTerm,
     match_table::{MatchTable, PlanMatches},
+    phrase_postings::reach,
     plan::{Plan, Sequence, SequenceWord},
-    terms::{Segment, reach},
+    terms::Segment,
 };
 
 /// Minimum words of a run that is not the whole question.

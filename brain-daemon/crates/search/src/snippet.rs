@@ -2,6 +2,8 @@
 
 use std::{cell::RefCell, collections::HashMap, ops::Range};
 
+use brain_protocol::SnippetSpan;
+
 use super::{
     begin::Beginnings,
     bm25::Stats,
@@ -43,6 +45,19 @@ pub struct Snippet {
     pub line: u32,
     /// Byte range of the body that `text` shows.
     pub range: Range<usize>,
+    /// What [`snippet_text`] makes `text` from.
+    pub span: SnippetSpan,
+}
+
+/// Returns the text of the snippet that shows a part of a body; `None` if the body has no such part.
+#[must_use]
+pub fn snippet_text(body: &str, span: &SnippetSpan) -> Option<String> {
+    let SnippetSpan { start, matches_end, limit, has_more_before, has_more_after } = *span;
+    let (start, limit) = (start as usize, limit as usize);
+    body.get(start..limit)?;
+    let begin = if has_more_before { start.checked_sub(1)? } else { start };
+    let range = begin..limit + usize::from(has_more_after);
+    Some(line(body, range, start..matches_end as usize, &[]).text)
 }
 
 /// Creates snippets for one question.
@@ -148,9 +163,8 @@ impl Snippeter {
         let cluster = self.cluster(body, &matches);
         let at = cluster.and_then(<[Match]>::first).map_or(range.start, |first| first.start);
         let line = body.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count() + 1;
-        let (text, highlights, range) = passage(body, range, cluster, &matches);
-        let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        Snippet { text, highlights, chunk: number(index), line: number(line), range }
+        let shown = passage(body, range, cluster, &matches);
+        Snippet { chunk: number(index), line: number(line), ..shown }
     }
 
     /// Returns the weight of the question's words in a text; 0 if it has none of them.
@@ -263,13 +277,17 @@ impl Snippeter {
     }
 }
 
+fn number(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
 /// Returns the passage of `body[range]` around `cluster`, or its beginning; see [`line`].
 fn passage(
     body: &str,
     range: Range<usize>,
     cluster: Option<&[Match]>,
     matches: &[Match],
-) -> (String, Vec<(u32, u32)>, Range<usize>) {
+) -> Snippet {
     let Some(first) = cluster.and_then(<[Match]>::first).map(|first| first.start) else {
         return line(body, range.clone(), range.start..range.start, &[]);
     };
@@ -352,12 +370,7 @@ fn can_cut_before(c: char) -> bool {
 
 /// Returns one line of plain text from `shown.start` on, within `range`; its highlights; and the
 /// part of `body` that it shows. After `shown.end`, the line ends before a heading.
-fn line(
-    body: &str,
-    range: Range<usize>,
-    shown: Range<usize>,
-    matches: &[Match],
-) -> (String, Vec<(u32, u32)>, Range<usize>) {
+fn line(body: &str, range: Range<usize>, shown: Range<usize>, matches: &[Match]) -> Snippet {
     let start = shown.start;
     let limit = body.floor_char_boundary(range.end.min(start + MAX_SHOWN_BYTES)).max(start);
     let earliest = body.ceil_char_boundary(start.saturating_sub(MAX_LINE_BYTES));
@@ -394,7 +407,15 @@ fn line(
         }
     }
     let (text, highlights) = line.finish(cut.is_some());
-    (text, highlights, start..cut.unwrap_or(range.end))
+    let span = SnippetSpan {
+        start: number(start),
+        matches_end: number(shown.end),
+        limit: number(limit),
+        has_more_before: start > range.start,
+        has_more_after: limit < range.end,
+    };
+    let range = start..cut.unwrap_or(range.end);
+    Snippet { text, highlights, range, span, ..Snippet::default() }
 }
 
 /// Builds a line of plain text with highlights.

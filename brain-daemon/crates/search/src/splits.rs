@@ -120,7 +120,7 @@ impl Split {
         analyzer: &mut Analyzer,
     ) -> Plan {
         let query = question.query.with_parts(&self.word, &self.parts.join(" "));
-        let question = Question { query, ..question.clone() };
+        let question = Question { query, day_words: None, ..question.clone() };
         let mut plan = Plan::new(&question, languages, analyzer);
         plan.required.extend(self.condition.clone());
         plan.names = None;

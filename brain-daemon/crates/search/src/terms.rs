@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tantivy::{
     DocSet, InvertedIndexReader, SegmentReader, TERMINATED, Term,
     fastfield::Column,
-    postings::{Postings, SegmentPostings, TermInfo},
+    postings::{SegmentPostings, TermInfo},
     schema::{Field, IndexRecordOption},
 };
 
@@ -13,6 +13,7 @@ use super::{
     doc_bit_set::DocBitSet,
     encoding::HashedTerm,
     exact,
+    phrase_postings::PhrasePostings,
     plan::{PageCondition, Phrase, Plan},
     query::Reach,
     schema::Fields,
@@ -170,14 +171,15 @@ impl<'a> Segment<'a> {
     /// Returns the live documents that meet the plan's conditions.
     pub(super) fn matching_docs(&self, plan: &Plan) -> Result<DocBitSet> {
         let mut allowed = self.allowed_without_phrases(plan)?;
+        let mut docs = DocBitSet::clone(&allowed.bits);
         if !allowed.phrases.is_empty() {
-            for doc in allowed.candidates() {
+            for doc in allowed.bits.iter().collect::<Vec<_>>() {
                 if !allowed.phrases_match(doc) {
-                    allowed.bits.remove(doc);
+                    docs.remove(doc);
                 }
             }
         }
-        Ok(allowed.bits)
+        Ok(docs)
     }
 
     /// Returns the live documents that meet the conditions, without checking positions of phrases.
@@ -208,7 +210,20 @@ impl<'a> Segment<'a> {
             }
         }
         excluded_docs.into_iter().for_each(|doc| allowed.remove(doc));
-        Ok(AllowedDocs { bits: allowed, phrases })
+        Ok(AllowedDocs { bits: Arc::new(allowed), phrases })
+    }
+
+    /// Returns whether a document that `is_match` accepts meets the plan's conditions. A phrase
+    /// alone, which most pages lack, is looked up without reading the postings of common words.
+    pub(super) fn has_match(&self, plan: &Plan, is_match: &dyn Fn(u32) -> bool) -> Result<bool> {
+        if let ([condition], true) = (&*plan.required, plan.is_one_condition())
+            && let Some(phrase) = self.phrase_postings(condition, true)?
+        {
+            return Ok(phrase.is_in_any(is_match));
+        }
+        let mut allowed = self.allowed_without_phrases(plan)?;
+        let docs = Arc::clone(&allowed.bits);
+        Ok(docs.iter().any(|doc| is_match(doc) && allowed.phrases_match(doc)))
     }
 
     /// Returns the documents that meet the condition; for a phrase, those with all its words in one
@@ -328,27 +343,21 @@ impl<'a> Segment<'a> {
             }
         }
         let positions = phrase.words.iter().map(|(position, _)| *position).collect();
-        let (starts, next) = (Vec::new(), Vec::new());
-        Ok(Some(PhrasePostings { fields, positions, is_required, starts, next }))
+        Ok(Some(PhrasePostings::new(fields, positions, is_required)))
     }
 }
 
 /// Documents that meet the conditions if their phrases match.
 #[derive(Clone)]
 pub(super) struct AllowedDocs {
-    bits: DocBitSet,
+    bits: Arc<DocBitSet>,
     phrases: Vec<PhrasePostings>,
 }
 
 impl AllowedDocs {
-    /// Returns the number of documents.
-    pub(super) fn count(&self) -> u32 {
-        self.bits.count()
-    }
-
-    /// Returns the documents, ascending.
-    pub(super) fn candidates(&self) -> Vec<u32> {
-        self.bits.iter().collect()
+    /// Returns the documents that meet the conditions if their phrases match.
+    pub(super) fn docs(&self) -> &Arc<DocBitSet> {
+        &self.bits
     }
 
     /// Whether the document meets the conditions if its phrases match.
@@ -359,56 +368,7 @@ impl AllowedDocs {
     /// Whether the document has all required phrases and no excluded one. Call it with ascending
     /// documents.
     pub(super) fn phrases_match(&mut self, doc: u32) -> bool {
-        self.phrases.iter_mut().all(|phrase| phrase.matches(doc) == phrase.is_required)
-    }
-}
-
-/// Postings with positions of a phrase's words.
-#[derive(Clone)]
-struct PhrasePostings {
-    /// Postings by field, word and form.
-    fields: Vec<Vec<Vec<SegmentPostings>>>,
-    /// Position of each word in the phrase.
-    positions: Vec<u32>,
-    /// Whether the phrase is required rather than excluded.
-    is_required: bool,
-    /// Buffer: where the phrase can begin in a field.
-    starts: Vec<u32>,
-    /// Buffer: positions of one word in a field.
-    next: Vec<u32>,
-}
-
-impl PhrasePostings {
-    /// Whether a field of the document contains the phrase.
-    fn matches(&mut self, doc: u32) -> bool {
-        let Self { fields, positions, starts, next, .. } = self;
-        fields.iter_mut().any(|words| {
-            // Most documents lack a word and are skipped.
-            if !words.iter_mut().all(|forms| {
-                let is_in_doc = forms.iter_mut().map(|form| reach(form, doc));
-                is_in_doc.fold(false, |any, one| any | one)
-            }) {
-                return false;
-            }
-            for (number, (forms, position)) in words.iter_mut().zip(positions.iter()).enumerate() {
-                next.clear();
-                for form in forms.iter_mut().filter(|form| form.doc() == doc) {
-                    form.append_positions_with_offset(0, next);
-                }
-                if forms.len() > 1 {
-                    next.sort_unstable();
-                }
-                if number == 0 {
-                    std::mem::swap(starts, next);
-                } else {
-                    starts.retain(|&start| next.binary_search(&(start + position)).is_ok());
-                }
-                if starts.is_empty() {
-                    return false;
-                }
-            }
-            true
-        })
+        self.phrases.iter_mut().all(|phrase| phrase.matches(doc) == phrase.is_required())
     }
 }
 
@@ -428,12 +388,6 @@ fn each_doc(postings: &mut SegmentPostings, mut f: impl FnMut(u32)) {
         f(doc);
         doc = postings.advance();
     }
-}
-
-/// Moves `postings` to `doc`; returns whether `doc` has a posting.
-pub(super) fn reach(postings: &mut SegmentPostings, doc: u32) -> bool {
-    let at = postings.doc();
-    at == doc || (at < doc && postings.seek(doc) == doc)
 }
 
 /// Returns up to `max_terms` terms that begin with `prefix`.

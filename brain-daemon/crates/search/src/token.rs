@@ -11,6 +11,7 @@
 //!   Its last character comes alone, too, so that every character begins a token.
 
 use super::fold::{Class, class, fold};
+use super::numbers;
 
 /// Maximum bytes of a folded word; enough for a SHA-256 in hex.
 pub(super) const MAX_WORD_BYTES: usize = 80;
@@ -186,9 +187,15 @@ impl Scanner<'_> {
     /// source in bytes: 0 before a raised or lowered number, which needs no joiner.
     fn joiner(&self, at: usize, before: Span) -> Option<(char, usize)> {
         let is_after_digit = || self.buffer[before.from..before.to].ends_with(is_digit);
-        if let Some(height) = self.char_at(at).and_then(Height::of) {
+        let next = self.char_at(at)?;
+        if let Some(height) = Height::of(next) {
             let joiner = if height == Height::Raised { '^' } else { '_' };
             return is_after_digit().then_some((joiner, 0));
+        }
+        if numbers::is_group_space(next) {
+            let (digits, after) = (&self.buffer[before.from..before.to], at + next.len_utf8());
+            let is_number = numbers::is_grouped(digits, self.parts.len(), &self.bytes[after..]);
+            return is_number.then_some((',', next.len_utf8()));
         }
         let joiner = *self.bytes.get(at)?;
         let joins = match joiner {

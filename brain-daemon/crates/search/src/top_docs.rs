@@ -51,6 +51,12 @@ impl TopDocs {
         }
     }
 
+    /// Returns the scores, in no order.
+    #[cfg(test)]
+    pub(super) fn scores(&self) -> impl Iterator<Item = f64> {
+        self.heap.iter().map(|Reverse((score, ..))| score.0)
+    }
+
     /// Returns segment and number of the documents, in no order.
     pub(super) fn into_docs(self) -> impl Iterator<Item = (u32, u32)> {
         self.heap.into_iter().map(|Reverse((_, segment, doc))| (segment, doc))

@@ -8,8 +8,9 @@ use std::{cmp::Reverse, collections::HashMap, sync::Arc};
 
 use brain_protocol::EditDistance;
 use tantivy::{
-    DocSet, InvertedIndexReader, TERMINATED,
+    DocSet, InvertedIndexReader, TERMINATED, Term,
     postings::TermInfo,
+    query::{DfaWrapper, FuzzyTermQuery},
     schema::{Field, IndexRecordOption},
 };
 
@@ -22,7 +23,6 @@ use super::{
     fold::{BuildTermHasher, hash},
     language::{is_stop_word, stem},
     name_query::NameQuery,
-    near_words::{ComparedPart, NearWords},
     plan::Plan,
     query::{Query, Unit},
     replaced_word::with_word,
@@ -249,6 +249,13 @@ impl SimilarWord {
     }
 }
 
+/// The compared part of words: all letters, in texts and names; or a beginning, in names only.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum ComparedPart {
+    Whole,
+    Beginning,
+}
+
 /// What a field has.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum FieldKind {
@@ -268,7 +275,8 @@ fn neighbours(
     fields: Fields,
 ) -> Result<Vec<SimilarWord>> {
     let max_distance = if word.chars().nth(LONG_LETTERS - 1).is_some() { 2 } else { 1 };
-    let word = EditDistance::new(word, max_distance);
+    let near_words = near_words(word, part, max_distance, fields.names)?;
+    let word = EditDistance::new(word, usize::from(max_distance));
     let mut found = Neighbours { word, part, all: HashMap::new() };
     for (number, reader) in view.searcher.segment_readers().iter().enumerate() {
         let docs = visible.and_then(|visible| visible.segments.get(number)).map(|docs| &**docs);
@@ -283,7 +291,7 @@ fn neighbours(
                 _ if field == fields.words => FieldKind::Words,
                 _ => FieldKind::Stems,
             };
-            found.add_from_index(&index, docs, kind)?;
+            found.add_from_index(&index, &near_words, docs, kind)?;
         }
     }
     match visible {
@@ -304,6 +312,22 @@ fn neighbours(
         key(a).cmp(&key(b)).then_with(|| a.text.cmp(&b.text))
     });
     Ok(all)
+}
+
+/// Returns an automaton for the words near `word`, or with a beginning near it. It has no other
+/// words: [`EditDistance`] counts the same errors. The field does not matter.
+fn near_words(
+    word: &str,
+    part: ComparedPart,
+    max_distance: u8,
+    field: Field,
+) -> Result<DfaWrapper> {
+    let term = Term::from_field_text(field, word);
+    let query = match part {
+        ComparedPart::Whole => FuzzyTermQuery::new(term, max_distance, true),
+        ComparedPart::Beginning => FuzzyTermQuery::new_prefix(term, max_distance, true),
+    };
+    query.automaton()
 }
 
 /// The near words that were found so far.
@@ -356,12 +380,11 @@ impl Neighbours {
     fn add_from_index(
         &mut self,
         index: &InvertedIndexReader,
+        near_words: &DfaWrapper,
         docs: Option<&DocBitSet>,
         field: FieldKind,
     ) -> Result<()> {
-        let word = self.word.clone();
-        let near = NearWords { word: &word, part: self.part };
-        let mut stream = index.terms().search(near).into_stream()?;
+        let mut stream = index.terms().search(near_words).into_stream()?;
         while stream.advance() {
             let Some(text) = std::str::from_utf8(stream.key()).ok() else { continue };
             let Some(distance) = self.distance(text) else { continue };
@@ -424,4 +447,28 @@ fn count_within(index: &InvertedIndexReader, info: &TermInfo, docs: &DocBitSet) 
         postings.advance();
     }
     Ok(count)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use proptest::prelude::*;
+    use tantivy_fst::Automaton;
+
+    use super::*;
+    use crate::schema::schema;
+
+    proptest! {
+        #[test]
+        fn near_words_are_those_within_the_edit_distance(
+            word in "[abж]{1,9}",
+            other in "[abж]{0,11}",
+            max in 1..=2_u8,
+        ) {
+            let whole = near_words(&word, ComparedPart::Whole, max, schema().1.names).unwrap();
+            let state = other.bytes().fold(whole.start(), |state, byte| whole.accept(&state, byte));
+            let distance = EditDistance::new(&word, usize::from(max)).to(&other);
+            prop_assert_eq!(whole.is_match(&state), distance.is_some());
+        }
+    }
 }

@@ -128,3 +128,54 @@ fn languages_that_differ_in_signs_are_different_words() {
         assert_eq!(ids(index, "plan b").first(), Some(&4));
     });
 }
+
+#[test]
+fn a_word_that_no_page_has_weakens_no_adjacent_words() {
+    let mut changes: Vec<_> = (10..40).map(|id| note(id, "tea bread salt milk")).collect();
+    changes.push(note(1, "base was old but data was not here"));
+    changes.push(note(2, "they spoke of that data base when it was late"));
+    let dir = tempfile::tempdir().unwrap();
+    let index = open(dir.path());
+    index.push(changes);
+    assert_eq!(ids(&index, "data base"), [2, 1], "adjacent words outweigh a shorter page");
+    assert_eq!(ids(&index, "problems data base"), [2, 1]);
+}
+
+#[test]
+fn words_of_a_day_count_less_than_other_words() {
+    let mut changes: Vec<_> = (10..40).map(|id| note(id, "tea bread salt milk")).collect();
+    changes.push(note(1, "2019-09-17"));
+    changes.push(note(2, "the album was released on a day in autumn after a long time of waiting"));
+    let dir = tempfile::tempdir().unwrap();
+    let index = open(dir.path());
+    index.push(changes);
+    let found = |day_words| {
+        let question = Question { day_words, ..question("album 2019-09-17") };
+        index.search(&question).unwrap().hits.iter().map(|hit| hit.id).collect::<Vec<_>>()
+    };
+    assert_eq!(found(None), [1, 2]);
+    assert_eq!(found(Some(6..16)), [2, 1]);
+}
+
+#[test]
+fn a_number_with_narrow_spaces_is_found_in_other_notations() {
+    let dir = tempfile::tempdir().unwrap();
+    let index = open(dir.path());
+    index.push(vec![
+        note(1, "the roof cost 12\u{202f}345 €"),
+        note(2, "the roof cost 12,345 €"),
+        note(3, "the roof cost 12\u{202f}354 € for 345 tiles"),
+        note(4, "in 2021\u{a0}300 people came, 12\u{a0}3456 of them late"),
+        note(5, "1\u{2009}234\u{a0}567 stars"),
+    ]);
+    for query in ["12345", "12,345", "12.345"] {
+        assert_eq!(sorted_ids(&index, query), [1, 2], "{query}");
+    }
+    // A space can divide two numbers in a question, too.
+    for query in ["12\u{202f}345", "12 345"] {
+        assert!(matches!(ids(&index, query)[..2], [1, 2] | [2, 1]), "{query}");
+    }
+    assert_eq!(ids(&index, "2021"), [4]);
+    assert_eq!(ids(&index, "123456"), Vec::<u64>::new());
+    assert_eq!(ids(&index, "1,234,567"), [5]);
+}

@@ -91,12 +91,8 @@ fn add_review_rows(transaction: &mut Transaction<'_>) -> Result<(), StoreError> 
     let citation =
         CitationRecord { page: 2, version: 1, span: "cited".into(), ..CitationRecord::default() };
     transaction.set_citations(1, &[citation])?;
-    let question = RecallRecord::Question {
-        text: "where?".into(),
-        page: 2,
-        was_missed: false,
-        at: 99,
-    };
+    let question =
+        RecallRecord::Question { text: "where?".into(), page: 2, was_missed: false, at: 99 };
     transaction.set_recall(1, Some(&question))?;
     let settled = SettledRecord { kept: (1, 1), other: (2, 1), is_none: false, at: 99 };
     transaction.settle("3f2a9c01", Some(&settled))

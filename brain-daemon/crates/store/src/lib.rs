@@ -52,6 +52,11 @@ mod jobs;
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod jobs_tests;
 mod kept_copy;
+mod ledger_records;
+mod ledgers;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod ledgers_tests;
 mod line_marks;
 mod link_changes;
 mod link_check;
@@ -69,6 +74,7 @@ mod new_page;
 mod open;
 mod overlay;
 mod packed_attachments;
+mod past_pages;
 mod pending_keys;
 mod purge;
 mod read;
@@ -119,6 +125,10 @@ mod title_migration;
 mod toml_migration;
 mod torn_store;
 mod transaction;
+mod undone;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod undone_tests;
 mod unfinished_purges;
 mod verify;
 #[cfg(test)]
@@ -137,23 +147,29 @@ pub use damaged_page::DamagedPage;
 pub use error::{StoreError, StoreFailure, unless_damaged};
 pub use grants::GrantUpdate;
 pub use kept_copy::{KeptCopy, StoreState, read_kept_copy};
+pub use ledger_records::{
+    LeftRecord, SeenHit, SeenPageRecord, SeenRecord, SeenReplyRecord, SeenSnippet, SeenTexts,
+    ledger_id, ledger_time,
+};
 pub use links::Resolution;
 pub use listing::{DateKey, LATEST, PageLabel, date_key};
 pub use meta::{FIRST_SCHEMA, SCHEMA};
 pub use new_page::{FilePlan, LineChange, NewPage};
+pub use past_pages::PastPage;
 pub use read::{Counts, PageEntry, PathRow, Reader};
 pub use record::{
     Actor, AttachmentRecord, AuditRecord, Author, CitationRecord, ClientRecord, Content,
     DerivedRows, FileRecord, FileState, Hash, JobKind, JobOptions, JobRecord, LineMark, LinkRecord,
     Origin, OutboxRow, PageRecord, Provenance, RecallRecord, SettledRecord, SourceRecord,
-    SourceSettingsRecord, StepHead, StepKind, StepRecord, SyncResult, TokenRecord, VersionRecord,
-    purged_name,
+    SourceSettingsRecord, StepHead, StepKind, StepRecord, SyncResult, TokenRecord, UndoAct,
+    UndoneRecord, VersionRecord, purged_name,
 };
 pub use replica::{MAX_SHARED_ATTACHMENT, waited_for_log};
 pub use restore::{restore, restore_replica};
 pub use shared_log::{AppendResult, FollowResult, LogBatch, LogPosition, RemoteChanges, SharedLog};
 pub use shared_state::Sources;
 pub use spool::{spool_path, spooled_jobs};
+pub use steps::HistorySize;
 pub use store::{ReaderFactory, Store};
 pub use store_file::{StoreOptions, create as create_store};
 pub use temporary_file::sweep_unfinished;

@@ -23,7 +23,9 @@ use super::record::{
 };
 use super::row_table::RowTable;
 use super::transaction::{add_to_counts, insert_in_order};
-use super::{StoreError, date_migration, spool, step_migration, tables as t, title_migration, toml_migration};
+use super::{
+    StoreError, date_migration, spool, step_migration, tables as t, title_migration, toml_migration,
+};
 
 /// Migrates the store at `path` to [`SCHEMA`].
 pub(super) fn upgrade(db: &mut Database, path: &Path) -> Result<(), StoreError> {
@@ -70,7 +72,10 @@ pub(super) fn migrate(db: &Database, found: u64) -> Result<(), StoreError> {
             87 => open_tables_of_attachments(&txn)?,
             88 => _ = txn.open_table(t::SOURCE_MACHINES)?,
             89 => make_link_rows(&txn)?,
-            90 => step_migration::make_steps(&txn)?,
+            90 => {
+                step_migration::make_steps(&txn)?;
+                let _ = (txn.open_table(t::SEEN)?, txn.open_table(t::LEFT)?);
+            }
             _ => {
                 return Err(StoreError::Damaged(format!(
                     "there is no migration from schema {from}"

@@ -4,20 +4,21 @@
 use brain_protocol::{Slug, SourceId};
 use redb::ReadableTable;
 
-use super::record::{FileRecord, FileState, Hash, OutboxRow, PageRecord, VersionRecord, to_bytes};
 use super::record::StepKind;
+use super::record::{FileRecord, FileState, Hash, OutboxRow, PageRecord, VersionRecord, to_bytes};
 use super::steps::StepPlace;
 use super::{NewPage, StoreError, Transaction};
 
 impl Transaction<'_> {
     /// Moves an active page from the slug `from` to `to`, and gives it the text of `new`, which is
     /// usually the same. The former version is kept if the text changed. The new slug must be free.
+    /// The file gets the path beside `to`, or that of the slug.
     ///
     /// The outbox writes the file at its new path and removes it from its former one.
     pub fn move_page(
         &mut self,
         source: &SourceId,
-        (from, to): (&Slug, &Slug),
+        (from, (to, path)): (&Slug, (&Slug, Option<&str>)),
         old: &PageRecord,
         new: &NewPage,
         now: i64,
@@ -33,7 +34,7 @@ impl Transaction<'_> {
         self.changes.remove(old.seq)?;
         self.counters.seq += 1;
         // The title can be the name of the file.
-        let source_path = self.free_path(source, to, id)?;
+        let source_path = self.reserve_path(source, (to, path), id)?;
         let mut record =
             new.fill_record(PageRecord { seq: self.counters.seq, source_path, ..old.clone() });
         self.ids.insert(id, (source.as_str(), to.as_str()))?;
@@ -61,12 +62,8 @@ impl Transaction<'_> {
         self.move_file_rows(source, old, &record, synced, is_changed, &ours)?;
         self.put_record(source, to, &record, Some((FileState::Present, ours)))?;
         let (source_name, slug) = (source.as_str(), to.as_str());
-        let place = StepPlace {
-            source: source_name,
-            slug,
-            previous: old.seq,
-            kind: StepKind::Moved,
-        };
+        let place =
+            StepPlace { source: source_name, slug, previous: old.seq, kind: StepKind::Moved };
         self.add_step(&record, &place, Some(now))?;
         self.add_page_change(source, to, &record, &new.content, false);
         Ok(record)

@@ -3,6 +3,8 @@
 use brain_protocol::{JobState, Slug, SourceId};
 use redb::ReadableTable;
 
+use super::error::unless_damaged;
+use super::ledgers::Purged;
 use super::record::read;
 use super::record::{
     FileRecord, FileState, Hash, JobRecord, PageRecord, VersionRecord, state_of_job,
@@ -26,6 +28,14 @@ impl Transaction<'_> {
             if !self.waits_for_trash(id)? {
                 due.push((at, id));
             }
+        }
+        let mut purged = Purged::default();
+        for (_, id) in &due {
+            let slug = self.ids.get(id)?.map(|guard| guard.value().1.to_owned());
+            self.add_purged_page(*id, &slug.unwrap_or_default(), &mut purged)?;
+        }
+        if !due.is_empty() {
+            self.purge_seen(&purged, now)?;
         }
         let mut erased = Vec::with_capacity(due.len());
         for (at, id) in due {
@@ -57,6 +67,9 @@ impl Transaction<'_> {
             texts.extend(version.map(|version| version.record.content_hash));
         }
         let versions = texts.len() as u64;
+        let mut purged = Purged::default();
+        self.add_purged_page(id, slug.as_str(), &mut purged)?;
+        self.purge_seen(&purged, now)?;
         self.erase_jobs(source, slug, &texts)?;
         let at = match record.deleted_at {
             Some(at) => at,
@@ -77,14 +90,35 @@ impl Transaction<'_> {
         slug: &Slug,
         id: u64,
         version: u32,
+        now: i64,
     ) -> Result<bool, StoreError> {
         self.task.frees_space = true;
+        let former = unless_damaged(self.version(id, version))?.flatten();
         let was_there = self.versions.remove((id, version))?.is_some();
         if was_there {
+            let mut purged = Purged::default();
+            purged.versions.push((id, Some(version)));
+            if let Some(former) = former {
+                purged.add_content(&former.content);
+            }
+            self.purge_seen(&purged, now)?;
             self.purge_review_rows(id, Some(version))?;
             self.begin_purge(PurgeName::of(source, slug, Some(version)), id, &[])?;
         }
         Ok(was_there)
+    }
+
+    /// Removes former versions of pages, named by page and number. Returns how many there were.
+    pub fn remove_versions(&mut self, versions: &[(u64, u32)]) -> Result<u64, StoreError> {
+        self.task.frees_space = true;
+        let mut removed = 0;
+        for key in versions {
+            if self.versions.remove(*key)?.is_some() {
+                self.write_count += 1;
+                removed += 1;
+            }
+        }
+        Ok(removed)
     }
 
     /// Removes the finished ingest jobs of a purged page: those that have its slug, or a text of

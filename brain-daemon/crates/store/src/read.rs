@@ -151,6 +151,18 @@ impl Reader {
         Ok(self.txn.open_table(definition)?)
     }
 
+    /// Opens a table that stores of earlier schemas get with their first write; `None` before.
+    pub(super) fn new_table<K: redb::Key + 'static, V: redb::Value + 'static>(
+        &self,
+        definition: redb::TableDefinition<'static, K, V>,
+    ) -> Result<Option<ReadOnlyTable<K, V>>, StoreError> {
+        match self.txn.open_table(definition) {
+            Ok(table) => Ok(Some(table)),
+            Err(redb::TableError::TableDoesNotExist(_)) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Whether the caller can see the page: it is active, and its source is visible. All reads of
     /// active pages use this.
     pub(super) fn admits(&self, source: &str, record: &PageRecord) -> bool {

@@ -20,7 +20,7 @@ pub(super) use encoding::{
     record_of_version, state_of_job, to_bytes,
 };
 pub use review::{CitationRecord, RecallRecord, SettledRecord};
-pub use step::{Actor, Origin, StepHead, StepKind, StepRecord, purged_name};
+pub use step::{Actor, Origin, StepHead, StepKind, StepRecord, UndoAct, UndoneRecord, purged_name};
 
 /// A SHA-256 digest.
 pub type Hash = [u8; 32];

@@ -54,7 +54,7 @@ fn a_purge_takes_cited_texts_and_questions_of_its_page_alone() {
     let answer_record = record("answer");
     store
         .write(move |transaction| {
-            transaction.purge_page(&SourceId::default(), &slug("answer"), answer_record, 30)
+            transaction.purge_page(&SourceId::default(), &slug("answer"), answer_record.clone(), 30)
         })
         .unwrap();
     assert_eq!(store.read(Visibility::All).unwrap().citations().unwrap(), []);

@@ -88,7 +88,9 @@ fn run_step(
                 }
                 let body = transaction.content(&record)?.body;
                 let new = page(&body, &["t"], None);
-                transaction.move_page(&source, (&from, &to), &record, &new, 6000).map(|_| ())
+                transaction
+                    .move_page(&source, (&from, (&to, None)), &record, &new, 6000)
+                    .map(|_| ())
             })?;
         }
         Step::Job { key } => {

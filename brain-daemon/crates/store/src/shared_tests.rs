@@ -256,7 +256,7 @@ fn a_deleted_moved_or_purged_page_takes_its_file_on_the_other_machine() {
             let new = page("moved", &[], None);
             transaction.move_page(
                 &source,
-                (&slug("moved"), &slug("target")),
+                (&slug("moved"), (&slug("target"), None)),
                 &moved,
                 &new,
                 3000,

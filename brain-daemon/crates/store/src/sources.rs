@@ -3,12 +3,12 @@
 use brain_protocol::{Slug, SourceId};
 use redb::ReadableTable;
 
+use super::record::StepKind;
 use super::record::read;
 use super::record::{
     FileRecord, FileState, Hash, LinkRecord, OutboxRow, PageRecord, SourceRecord,
     SourceSettingsRecord, to_bytes,
 };
-use super::record::StepKind;
 use super::steps::StepPlace;
 use super::tables::end_of_source;
 use super::{StoreError, Transaction};

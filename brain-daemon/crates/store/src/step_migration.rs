@@ -66,10 +66,12 @@ pub(super) fn make_steps(txn: &WriteTransaction) -> Result<(), StoreError> {
             actor: Actor::default(),
             machine: None,
             made_from: Vec::new(),
+            write: seq,
         };
         steps.insert(seq, to_bytes(&step)?.as_slice())?;
     }
     txn.open_table(t::MADE_FROM)?;
+    txn.open_table(t::UNDONE)?;
     txn.open_table(t::CITATIONS)?;
     txn.open_table(t::RECALL)?;
     txn.open_table(t::SETTLED)?;

@@ -4,13 +4,26 @@
 //! Times are not sorted: each machine's never go back, but machines differ. So a past state is
 //! found by walking a page's steps from the newest, never by cutting the table at a time.
 
-use redb::ReadableTable;
+use redb::{ReadableTable, ReadableTableMetadata};
 
 use super::record::{
     Actor, Origin, PageRecord, StepHead, StepKind, StepRecord, VersionRecord, from_bytes,
     head_of_step, purged_name, to_bytes,
 };
 use super::{Reader, StoreError, Transaction, tables as t};
+
+/// The size of the history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HistorySize {
+    /// Number of former versions of all pages.
+    pub versions: u64,
+    /// Their bytes.
+    pub version_bytes: u64,
+    /// Number of steps.
+    pub steps: u64,
+    /// Their bytes.
+    pub step_bytes: u64,
+}
 
 /// The slug, source and former step of the page whose step is added.
 pub(super) struct StepPlace<'a> {
@@ -24,6 +37,7 @@ impl Transaction<'_> {
     /// Sets who makes the changes that follow in this task.
     pub fn set_actor(&mut self, actor: Actor) {
         self.task.act.actor = actor;
+        self.task.first_step = None;
     }
 
     /// Sets what the texts that follow in this task are made from.
@@ -44,40 +58,42 @@ impl Transaction<'_> {
             _ => Vec::new(),
         };
         let actor = act.actor.clone();
-        let former_at = self.last_step_at()?;
+        let former_at = self.last_step_at();
+        let write = *self.task.first_step.get_or_insert(record.seq);
         let clock = now.or(act.at).unwrap_or(former_at);
         for origin in &made_from {
             if let Origin::Page { id, .. } = origin {
                 self.made_from.insert((*id, record.id), record.seq)?;
             }
         }
-        self.put_step(record.seq, &StepRecord {
-            page: record.id,
-            previous: place.previous,
-            at: clock.max(former_at),
-            kind: place.kind,
-            version: record.version,
-            clock,
-            source: place.source.to_owned(),
-            slug: place.slug.to_owned(),
-            actor,
-            machine: self.machine,
-            made_from,
-        })
+        self.put_step(
+            record.seq,
+            &StepRecord {
+                page: record.id,
+                previous: place.previous,
+                at: clock.max(former_at),
+                kind: place.kind,
+                version: record.version,
+                clock,
+                source: place.source.to_owned(),
+                slug: place.slug.to_owned(),
+                actor,
+                machine: self.machine,
+                made_from,
+                write,
+            },
+        )
     }
 
     fn put_step(&mut self, seq: u64, step: &StepRecord) -> Result<(), StoreError> {
         self.steps.insert(seq, to_bytes(step)?.as_slice())?;
-        if let Ok(at) = u64::try_from(step.at) {
-            self.set_meta(t::META_STEP_AT, at)?;
-        }
+        self.counters.step_at = u64::try_from(step.at).unwrap_or_default();
         Ok(())
     }
 
     /// The time of this machine's last step, Unix milliseconds; 0 if there is none.
-    fn last_step_at(&self) -> Result<i64, StoreError> {
-        let at = self.meta.get(t::META_STEP_AT)?.map_or(0, |guard| guard.value());
-        Ok(i64::try_from(at).unwrap_or_default())
+    fn last_step_at(&self) -> i64 {
+        i64::try_from(self.counters.step_at).unwrap_or_default()
     }
 
     /// Replaces all steps of a page by the one that says it was purged, with the number `seq`.
@@ -90,6 +106,7 @@ impl Transaction<'_> {
         let mut number = record.seq;
         while let Some(step) = self.step(number)? {
             self.steps.remove(number)?;
+            self.undone.remove(number)?;
             for origin in &step.made_from {
                 if let Origin::Page { id, .. } = origin {
                     self.made_from.remove((*id, record.id))?;
@@ -98,21 +115,25 @@ impl Transaction<'_> {
             number = step.previous;
         }
         self.made_from.remove_range((record.id, 0)..=(record.id, u64::MAX))?;
-        let former_at = self.last_step_at()?;
+        let former_at = self.last_step_at();
         let clock = self.task.act.at.unwrap_or(former_at);
-        self.put_step(seq, &StepRecord {
-            page: record.id,
-            previous: 0,
-            at: clock.max(former_at),
-            kind: StepKind::Purged,
-            version: record.version,
-            clock,
-            source: source.to_owned(),
-            slug: purged_name(source, slug),
-            actor: Actor { run: None, ..self.task.act.actor.clone() },
-            machine: self.machine,
-            made_from: Vec::new(),
-        })
+        self.put_step(
+            seq,
+            &StepRecord {
+                page: record.id,
+                previous: 0,
+                at: clock.max(former_at),
+                kind: StepKind::Purged,
+                version: record.version,
+                clock,
+                source: source.to_owned(),
+                slug: purged_name(source, slug),
+                actor: Actor { run: None, ..self.task.act.actor.clone() },
+                machine: self.machine,
+                made_from: Vec::new(),
+                write: seq,
+            },
+        )
     }
 
     /// Returns a step.
@@ -183,17 +204,21 @@ impl Reader {
     /// Returns the step after which the page with the last step `last` had the state of the time
     /// `at` (Unix milliseconds), with its number. `None` if there was no such page yet.
     pub fn step_at(&self, last: u64, at: i64) -> Result<Option<(u64, StepRecord)>, StoreError> {
-        let mut number = last;
-        while let Some(step) = self.step(number)? {
-            if step.at <= at {
-                return Ok(Some((number, step)));
+        let found: Option<(u64, StepRecord)> = self.with_file_damage(|_| {
+            let (steps, mut number) = (self.table(t::STEPS)?, last);
+            while let Some(row) = steps.get(number)? {
+                let head = head_of_step(row.value())?;
+                if head.at <= at {
+                    return Ok(Some((number, from_bytes(row.value())?)));
+                }
+                if head.previous >= number {
+                    break;
+                }
+                number = head.previous;
             }
-            if step.previous >= number {
-                break;
-            }
-            number = step.previous;
-        }
-        Ok(None)
+            Ok(None)
+        })?;
+        Ok(found.filter(|(_, step)| self.view.shows(&step.source)))
     }
 
     /// Returns a version of a page with its text: a former one or the current one. `None` if it
@@ -207,6 +232,19 @@ impl Reader {
             }
             Some(_) => self.version(id, number),
         }
+    }
+
+    /// Returns how large the history is. Reads all of it.
+    pub fn history_size(&self) -> Result<HistorySize, StoreError> {
+        self.with_file_damage(|_| {
+            let (versions, steps) = (self.table(t::VERSIONS)?, self.table(t::STEPS)?);
+            Ok(HistorySize {
+                versions: versions.len()?,
+                version_bytes: versions.stats()?.stored_bytes(),
+                steps: steps.len()?,
+                step_bytes: steps.stats()?.stored_bytes(),
+            })
+        })
     }
 
     /// Returns the ids of pages with a version that was made from the page `id`.

@@ -40,7 +40,7 @@ fn a_page_keeps_its_steps_through_a_move_a_deletion_and_a_restore() {
         let new = page("two", &[], None);
         store
             .write(move |transaction| {
-                let names = (&slug("notes/alpha"), &slug("notes/beta"));
+                let names = (&slug("notes/alpha"), (&slug("notes/beta"), None));
                 transaction.move_page(&SourceId::default(), names, &old, &new, 30)
             })
             .unwrap()
@@ -64,13 +64,16 @@ fn a_page_keeps_its_steps_through_a_move_a_deletion_and_a_restore() {
         .map(|(_, step)| (step.kind, step.at, step.actor.door, step.slug))
         .collect();
     let row = |kind, at, door: &str, slug: &str| (kind, at, door.to_owned(), slug.to_owned());
-    assert_eq!(found, [
-        row(StepKind::Restored, 50, "cli", "notes/beta"),
-        row(StepKind::Deleted, 40, "cli", "notes/beta"),
-        row(StepKind::Moved, 30, "browser", "notes/beta"),
-        row(StepKind::Written, 20, "mcp", "notes/alpha"),
-        row(StepKind::Created, 10, "cli", "notes/alpha"),
-    ]);
+    assert_eq!(
+        found,
+        [
+            row(StepKind::Restored, 50, "cli", "notes/beta"),
+            row(StepKind::Deleted, 40, "cli", "notes/beta"),
+            row(StepKind::Moved, 30, "browser", "notes/beta"),
+            row(StepKind::Written, 20, "mcp", "notes/alpha"),
+            row(StepKind::Created, 10, "cli", "notes/alpha"),
+        ]
+    );
     let at = |at| text_at(&store, "notes/beta", at);
     assert_eq!(at(9), None);
     assert_eq!(at(15), Some(("notes/alpha".into(), "one".into())));
@@ -145,8 +148,8 @@ fn origins_are_found_from_both_ends_and_a_purge_leaves_only_its_date() {
             Ok(true)
         })
         .unwrap();
-    assert_eq!(left, [
-        (StepKind::Purged, purged_name("default", "src")),
-        (StepKind::Created, "sum".to_owned()),
-    ]);
+    assert_eq!(
+        left,
+        [(StepKind::Purged, purged_name("default", "src")), (StepKind::Created, "sum".to_owned()),]
+    );
 }

@@ -127,6 +127,12 @@ pub(super) const STEPS: TableDefinition<'static, u64, &[u8]> = TableDefinition::
 /// (page id, id of a page that was made from it) → the last step that did so.
 pub(super) const MADE_FROM: TableDefinition<'static, (u64, u64), u64> =
     TableDefinition::new("made_from");
+/// Number of a step, or of an undo or redo → [`super::UndoneRecord`]. Schema 91.
+pub(super) const UNDONE: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("undone");
+/// Id by time (see [`super::ledger_id`]) → [`super::SeenRecord`]: calls of AI clients. Schema 91.
+pub(super) const SEEN: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("seen");
+/// Id by time → [`super::LeftRecord`]: requests that left a machine. Schema 91.
+pub(super) const LEFT: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("left");
 
 /// (page id of a saved answer, number) → [`super::CitationRecord`]. This table and the next two:
 /// schema 91.
@@ -172,10 +178,13 @@ macro_rules! every_table {
             CLIENTS,
             TOKENS,
             AUDIT,
+            SEEN,
+            LEFT,
             ATTACHMENTS,
             ATTACHMENT_FILES,
             STEPS,
             MADE_FROM,
+            UNDONE,
             CITATIONS,
             RECALL,
             SETTLED,
@@ -197,7 +206,8 @@ macro_rules! every_shared_table {
             15 BROKEN_SUMS, 16 UNCHECKED, 17 TAGS, 18 TYPES, 19 TAG_COUNTS, 20 TIMELINE,
             21 DELETED, 22 CAPTURED, 23 ATTACHMENTS, 24 ATTACHMENT_FILES, 25 JOBS, 26 JOBS_DUE,
             27 JOBS_SEEN, 28 FINISHED_JOBS_BY_EXPIRY, 29 CLIENTS, 30 TOKENS,
-            31 STEPS, 34 CITATIONS, 35 RECALL, 36 SETTLED, 38 MADE_FROM
+            31 STEPS, 32 SEEN, 33 LEFT, 34 CITATIONS, 35 RECALL, 36 SETTLED, 37 UNDONE,
+            38 MADE_FROM
         )
     };
 }

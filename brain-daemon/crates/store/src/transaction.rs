@@ -58,10 +58,13 @@ pub struct Transaction<'t> {
     pub(super) clients: RowTable<'t, &'static str, &'static [u8]>,
     pub(super) tokens: RowTable<'t, &'static [u8; 32], &'static [u8]>,
     pub(super) audit: Table<'t, (i64, u64), &'static [u8]>,
+    pub(super) seen: RowTable<'t, u64, &'static [u8]>,
+    pub(super) left: RowTable<'t, u64, &'static [u8]>,
     pub(super) attachments: RowTable<'t, (u64, &'static str), &'static [u8]>,
     pub(super) attachment_files: RowTable<'t, (&'static [u8; 32], u64, &'static str), ()>,
     pub(super) steps: RowTable<'t, u64, &'static [u8]>,
     pub(super) made_from: RowTable<'t, (u64, u64), u64>,
+    pub(super) undone: RowTable<'t, u64, &'static [u8]>,
     pub(super) citations: RowTable<'t, (u64, u32), &'static [u8]>,
     pub(super) recall: RowTable<'t, u64, &'static [u8]>,
     pub(super) settled: RowTable<'t, &'static str, &'static [u8]>,
@@ -102,6 +105,8 @@ pub(super) struct StoreCounters {
     pub(super) seq: u64,
     /// Number of active pages.
     pub(super) active: u64,
+    /// Time of this machine's last step, Unix milliseconds.
+    pub(super) step_at: u64,
 }
 
 impl StoreCounters {
@@ -116,6 +121,7 @@ impl StoreCounters {
             next_id: number(t::META_NEXT_ID, 1)?,
             seq: number(t::META_SEQ, 0)?,
             active: number(t::META_ACTIVE, 0)?,
+            step_at: number(t::META_STEP_AT, 0)?,
         })
     }
 
@@ -133,6 +139,7 @@ impl StoreCounters {
                 meta.insert(key, number)?;
             }
         }
+        meta.insert_unrecorded(t::META_STEP_AT, self.step_at)?;
         Ok(())
     }
 }
@@ -148,6 +155,8 @@ pub(super) struct TaskNeeds {
     pub(super) needs_spooled_jobs: bool,
     /// Who changes pages.
     pub(super) act: Act,
+    /// The number of the first step of this write.
+    pub(super) first_step: Option<u64>,
 }
 
 /// Results of a transaction, to apply after its commit.
@@ -237,10 +246,13 @@ impl<'t> Transaction<'t> {
             clients: RowTable::open(txn, t::CLIENTS, is_shared)?,
             tokens: RowTable::open(txn, t::TOKENS, is_shared)?,
             audit: txn.open_table(t::AUDIT)?,
+            seen: RowTable::open(txn, t::SEEN, is_shared)?,
+            left: RowTable::open(txn, t::LEFT, is_shared)?,
             attachments: RowTable::open(txn, t::ATTACHMENTS, is_shared)?,
             attachment_files: RowTable::open(txn, t::ATTACHMENT_FILES, is_shared)?,
             steps: RowTable::open(txn, t::STEPS, is_shared)?,
             made_from: RowTable::open(txn, t::MADE_FROM, is_shared)?,
+            undone: RowTable::open(txn, t::UNDONE, is_shared)?,
             citations: RowTable::open(txn, t::CITATIONS, is_shared)?,
             recall: RowTable::open(txn, t::RECALL, is_shared)?,
             settled: RowTable::open(txn, t::SETTLED, is_shared)?,

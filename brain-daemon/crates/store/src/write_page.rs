@@ -449,6 +449,23 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Reserves the path `path` for a page and returns it. Without one, or if another page has it,
+    /// as [`Self::free_path`].
+    pub(super) fn reserve_path(
+        &mut self,
+        source: &SourceId,
+        (slug, path): (&Slug, Option<&str>),
+        id: u64,
+    ) -> Result<String, StoreError> {
+        match path {
+            Some(path) if self.paths.get((source.as_str(), path))?.is_none() => {
+                self.paths.insert((source.as_str(), path), id)?;
+                Ok(path.to_owned())
+            }
+            _ => self.free_path(source, slug, id),
+        }
+    }
+
     /// Reserves a path for a page and returns it: the slug's, or one with the page's id if another
     /// page has the slug's.
     pub(super) fn free_path(

@@ -23,6 +23,7 @@ mod import_page;
 mod import_posts;
 mod import_record;
 mod import_run;
+mod import_scrub;
 mod import_tally;
 mod import_undo;
 
@@ -63,6 +64,7 @@ use survey::scope;
 use brain_base::caller::{Caller, Visibility};
 use brain_base::clock::Clock;
 use brain_base::home::Home;
+use brain_base::outgoing::OutgoingLog;
 use brain_converter::Converters;
 use brain_pages::index::IndexFollower;
 use brain_pages::pages::PageService;
@@ -103,6 +105,8 @@ pub struct SyncEnvironment {
     pub home: Home,
     /// The programs that read documents and exports.
     pub converters: Arc<Converters>,
+    /// The log of outgoing requests, for the starts of programs.
+    pub outgoing: Arc<dyn OutgoingLog>,
     /// The git configurations that the owner approved: `sources.git_approved`.
     pub git_approved: Vec<String>,
     /// The clock.

@@ -16,6 +16,7 @@ mod fakes;
 mod ngrok;
 mod output;
 mod proof;
+mod recorded_agent;
 mod service;
 mod settings;
 mod tailscale;
@@ -29,11 +30,12 @@ use std::path::PathBuf;
 use brain_protocol::{Hint, Secret};
 use url::Url;
 
-use brain_net::{HttpClient, HttpRequest, HttpResponse};
+use brain_net::{HttpClient, HttpRequest, HttpResponse, Reason};
 
 pub use child::{Child, ExitListener, RefusingStarter, Starter, SystemStarter};
 pub use diagnosis::{Diagnosis, Observation};
 pub use proof::Proof;
+pub use recorded_agent::RecordingStarter;
 pub use service::{TelephoneNumber, TunnelEnvironment, TunnelService};
 pub use watchdog::{TunnelCheck, Watchdog, WatchdogEnvironment, check_health};
 
@@ -198,6 +200,7 @@ fn get(net: &dyn HttpClient, address: &str) -> Option<HttpResponse> {
         headers: &[],
         authorization: None,
         must_be_public: false,
+        reason: &Reason::new("tunnel agent"),
         is_complete: |_| false,
     };
     net.call(&call).ok()

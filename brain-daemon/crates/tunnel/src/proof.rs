@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use url::{Host, Url};
 
 use super::{PROBE_HEADER, SKIP_BROWSER_WARNING};
-use brain_net::{HttpClient, HttpRequest};
+use brain_net::{HttpClient, HttpRequest, Reason};
 
 /// A challenge that is sent to a public address, and its answer. Both are random.
 #[derive(Debug, Clone)]
@@ -57,6 +57,7 @@ impl Proof {
             headers: &headers,
             authorization: None,
             must_be_public,
+            reason: &Reason::new("tunnel check"),
             is_complete: |_| false,
         };
         let response = net.call(&call).map_err(|error| error.to_string())?;

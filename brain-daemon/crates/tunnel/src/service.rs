@@ -24,12 +24,13 @@ use telephone::WebhookState;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Proof, RefusingStarter, Settings, Starter, SystemStarter, Watchdog};
+use crate::{Proof, RecordingStarter, RefusingStarter, Settings, Starter, SystemStarter, Watchdog};
 use brain_access::Access;
 use brain_base::clock::Clock;
 use brain_base::exposure::writable_by_others;
 use brain_base::home::Home;
 use brain_base::leases::LeaseHolder;
+use brain_base::outgoing::OutgoingLog;
 use brain_base::random::RandomSource;
 use brain_base::secrets::{FoundSecret, Secrets};
 use brain_ingest::IngestService;
@@ -120,6 +121,8 @@ pub struct TunnelEnvironment {
     pub secrets: Arc<Secrets>,
     /// The client that asks agents and the public address.
     pub net: Arc<dyn HttpClient>,
+    /// The log of outgoing requests, for the starts of agents.
+    pub outgoing: Arc<dyn OutgoingLog>,
     /// Tells whether this machine keeps the address.
     pub leases: Arc<dyn LeaseHolder>,
     /// Cancelled when the daemon stops: then no agent is started.
@@ -165,7 +168,10 @@ impl TunnelService {
     fn starter(&self) -> Arc<dyn Starter> {
         match self.exposed.clone().or_else(|| exposed(&self.env)) {
             Some(problem) => Arc::new(RefusingStarter::new(problem)),
-            None => self.state.starter(),
+            None => {
+                let starter = self.state.starter();
+                Arc::new(RecordingStarter::new(starter, self.env.outgoing.clone()))
+            }
         }
     }
 

@@ -10,7 +10,7 @@ use super::diagnosis::{
 use super::{
     Agent, AgentStatus, Child, PROBE_HEADER, Rejection, SKIP_BROWSER_WARNING, Settings, Starter,
 };
-use brain_net::{HttpClient, HttpRequest};
+use brain_net::{HttpClient, HttpRequest, Reason};
 
 /// Maximum length of a word with a digit, in bytes. Longer ones may be tokens and are redacted.
 const MAX_WORD_BYTES: usize = 30;
@@ -373,6 +373,7 @@ pub fn check_health(net: &dyn HttpClient, base: &str) -> Result<(), String> {
         headers: &[SKIP_BROWSER_WARNING, PROBE_HEADER],
         authorization: None,
         must_be_public: false,
+        reason: &Reason::new("tunnel check"),
         is_complete: |_| false,
     };
     let answer = net.call(&call).map_err(|error| error.to_string())?;

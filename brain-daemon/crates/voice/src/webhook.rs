@@ -7,7 +7,7 @@ use serde_json::Value;
 use url::Url;
 
 use super::Number;
-use brain_net::{HttpClient, HttpRequest, HttpResponse};
+use brain_net::{HttpClient, HttpRequest, HttpResponse, Reason};
 
 /// Maximum length of a provider's message that an error shows, in characters.
 const MAX_SHOWN_CHARS: usize = 300;
@@ -141,6 +141,7 @@ fn send(
         headers,
         authorization: Some(authorization),
         must_be_public: false,
+        reason: &Reason::new("telephony"),
         is_complete: |_| false,
     };
     let host = url.host_str().unwrap_or_default();

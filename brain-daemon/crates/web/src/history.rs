@@ -66,6 +66,7 @@ fn versions(session: &Session, history: &HistoryReply) -> Markup {
     let name = format!("{}:{}", history.source_id, history.slug);
     html! {
         h1 { "Versions of " a href=(Text(&page_path(&name))) { (Text(history.slug.as_str())) } }
+        p { a href=(Text(&encoded_path("/web/why/", &name))) { "Where each paragraph comes from" } }
         div class="wide" tabindex="0" role="region" aria-label="Versions" {
             table class="stack" {
                 thead {

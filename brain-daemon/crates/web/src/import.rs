@@ -1,7 +1,7 @@
 //! Import of a file from the browser: upload, preview, import, report, undo.
 //!
 //! The file goes to the daemon's own directory ([`brain_core::Uploads`]), then the operations
-//! `import`, `import --report` and `import --undo` do the work.
+//! `import`, `import --report` and `undo --import` do the work.
 
 mod view;
 
@@ -14,7 +14,7 @@ use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
 use brain_core::{Door, UploadInUse, UploadedFile};
 use brain_protocol::{
-    Fault, FaultCode, Import, ImportReply, ImportReports, ImportUndo, SourceId, SourceList,
+    Fault, FaultCode, Import, ImportReply, ImportReports, SourceId, SourceList, Undo,
 };
 use maud::Markup;
 use serde::Serialize;
@@ -168,7 +168,7 @@ async fn undo(
     Extension(streams): Extension<Arc<LiveStreams>>,
     form_post: FormPost,
 ) -> Response {
-    let request = ImportUndo { id: form_post.field("id").to_owned(), dry_run: false };
+    let request = Undo { run: Some(form_post.field("id").to_owned()), ..Undo::default() };
     let progress = streams.show_progress("Taking the import back");
     let reply = form_post.session.run_with_progress(&brain, request, progress).await;
     respond(&form_post.session, PATH, reply.map(|reply| view::undone(&reply)))
@@ -187,5 +187,5 @@ fn remove(brain: &Door, session: &Session, upload: &str) {
 
 fn request(file: &UploadedFile, source: Option<SourceId>, dry_run: bool) -> Import {
     let path = file.path.display().to_string();
-    Import { path, format: None, source, since: None, dry_run }
+    Import { path, format: None, source, since: None, dry_run, scrub: false }
 }

@@ -43,6 +43,7 @@ mod signed_out;
 mod table;
 mod text;
 mod timeline;
+mod why;
 mod writer;
 
 use axum::extract::DefaultBodyLimit;
@@ -63,6 +64,7 @@ pub const GET_PATHS: &[&str] = &[
     "/web/results",
     "/web/history/{*name}",
     "/web/diff/{*name}",
+    why::ROUTE,
     "/web/deleted",
     attachments::FILE,
     "/web/new",
@@ -137,6 +139,7 @@ pub fn routes(brain: &Door) -> Router {
         .route("/web/results", get(search::results))
         .route("/web/history/{*name}", get(history::list))
         .route("/web/diff/{*name}", get(history::diff))
+        .route(why::ROUTE, get(why::show))
         .route("/web/deleted", get(history::deleted))
         .route("/web/capture", post(changes::capture))
         .route("/web/delete/{*name}", post(changes::delete))

@@ -50,6 +50,8 @@ none of it, write only this line.";
 pub(super) struct Passage {
     /// The page, as found by search.
     pub(super) hit: Hit,
+    /// The page's id.
+    pub(super) page: u64,
     /// The headings above the passage, outermost first.
     headings: Vec<String>,
     text: String,
@@ -86,8 +88,9 @@ impl AskService {
                 }
                 TrustLevel::Owner | TrustLevel::Outside => (0, Vec::new()),
             };
-            let has_outside_title = record.has_outside_title;
-            let passage = Passage { trust, has_outside_title, ..passage(hit, &body, above, marks) };
+            let (page, has_outside_title) = (record.id, record.has_outside_title);
+            let passage = passage(hit, &body, above, marks);
+            let passage = Passage { page, trust, has_outside_title, ..passage };
             let length = passage.text.chars().count();
             if length > chars_left {
                 break;
@@ -127,7 +130,7 @@ fn passage(hit: Hit, body: &str, above: u32, marks: Vec<MarkedLines>) -> Passage
     let headings =
         trail.into_iter().take(MAX_HEADINGS).map(|heading| cut_name(&heading.text)).collect();
     let trust = TrustLevel::default();
-    Passage { hit, headings, text, trust, marks, line, has_outside_title: false }
+    Passage { hit, page: 0, headings, text, trust, marks, line, has_outside_title: false }
 }
 
 /// Cuts a title or heading to [`MAX_NAME_CHARS`] characters.
@@ -206,6 +209,9 @@ mod tests {
             path: None,
             also_in: Vec::new(),
             copy_of: None,
+            span: None,
+            page: brain_protocol::PageVersion::default(),
+            copies: Vec::new(),
         }
     }
 

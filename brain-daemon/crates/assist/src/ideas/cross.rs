@@ -204,8 +204,13 @@ mod tests {
     }
 
     fn crosses(count: usize) -> Vec<(usize, Prompt)> {
-        let prompt =
-            |text: String| Prompt { system: String::new(), text, temperature: 0.0, max_tokens: 1 };
+        let prompt = |text: String| Prompt {
+            system: String::new(),
+            text,
+            temperature: 0.0,
+            max_tokens: 1,
+            pages: Vec::new(),
+        };
         (0..count).map(|number| (number, prompt(number.to_string()))).collect()
     }
 

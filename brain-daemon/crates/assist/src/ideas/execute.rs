@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use super::estimate::estimate;
 use super::idea_model::{FailureReason, IdeaError};
 use super::judge::BATCH_SIZE;
-use super::phases::{JUDGE, RunExecution, RunModels, cross_prompt};
+use super::phases::{JUDGE, PageText, RunExecution, RunModels, cross_prompt};
 use super::profile::Profile;
 use super::prompt;
 use super::reply::{self, ReplyContext};
@@ -229,7 +229,8 @@ impl IdeaService {
     fn prompts(&self, caller: &Caller, run: &IdeaRun) -> Result<Vec<IdeaPrompt>, Fault> {
         let close = self.page_texts(caller, run.close.iter().map(|pick| &pick.page))?;
         let far = self.page_texts(caller, run.far.iter().map(|pick| &pick.page))?;
-        let delimiter = self.delimiter(&close.iter().chain(&far).flatten().map(String::as_str))?;
+        let delimiter =
+            self.delimiter(&close.iter().chain(&far).flatten().map(PageText::as_str))?;
         let mut prompts = Vec::new();
         for number in run.open_crosses() {
             let Some(prompt) = cross_prompt(run, number, &close, &far, &delimiter) else {
@@ -258,12 +259,12 @@ impl IdeaService {
         &self,
         caller: &Caller,
         pages: impl Iterator<Item = &'p RunPage>,
-    ) -> Result<Vec<Option<String>>, Fault> {
+    ) -> Result<Vec<Option<PageText>>, Fault> {
         let reader = self.store.read(caller.visibility())?;
         let text = |page: &RunPage| {
-            let record = reader.page(&page.source, &page.slug)?;
-            let content = record.map(|record| reader.content(&record)).transpose()?;
-            Ok(content.map(|content| prompt::beginning(&content.body).to_owned()))
+            let Some(record) = reader.page(&page.source, &page.slug)? else { return Ok(None) };
+            let text = prompt::beginning(&reader.content(&record)?.body).to_owned();
+            Ok(Some(PageText { id: record.id, text }))
         };
         pages.map(text).collect()
     }

@@ -79,6 +79,7 @@ impl IdeaModel for BudgetedModel<'_> {
             purpose: self.profile.as_str(),
             system: &prompt.system,
             text: &prompt.text,
+            pages: &prompt.pages,
             temperature: Some(prompt.temperature),
             max_tokens: prompt.max_tokens,
             json: true,

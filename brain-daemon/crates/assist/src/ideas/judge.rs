@@ -115,6 +115,7 @@ mod tests {
                 text: String::new(),
                 temperature: 0.0,
                 max_tokens: 1,
+                pages: Vec::new(),
             })
         };
         let mut save = |verdicts: Vec<(usize, IdeaScores)>| {

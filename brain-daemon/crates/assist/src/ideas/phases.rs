@@ -26,9 +26,9 @@ pub(super) struct RunExecution<'a> {
     pub(super) run: Mutex<IdeaRun>,
     pub(super) store: &'a RunStore,
     /// Texts of the close pages; `None` for a deleted or hidden page.
-    pub(super) close_texts: Vec<Option<String>>,
+    pub(super) close_texts: Vec<Option<PageText>>,
     /// Texts of the far pages; `None` for a deleted or hidden page.
-    pub(super) far_texts: Vec<Option<String>>,
+    pub(super) far_texts: Vec<Option<PageText>>,
     pub(super) progress: &'a dyn Progress,
     /// Number of questions that were answered or failed.
     pub(super) done: AtomicU64,
@@ -74,7 +74,7 @@ impl RunExecution<'_> {
     }
 
     fn run_crosses(&self, models: &RunModels) -> Result<Option<IdeaError>, Fault> {
-        let texts = self.close_texts.iter().chain(&self.far_texts).flatten().map(String::as_str);
+        let texts = self.close_texts.iter().chain(&self.far_texts).flatten().map(PageText::as_str);
         let delimiter = self.service.delimiter(&texts)?;
         let mut tasks = Vec::new();
         {
@@ -245,12 +245,25 @@ impl RunExecution<'_> {
     }
 }
 
+/// The beginning of a page's text, and the page's id.
+pub(super) struct PageText {
+    pub(super) id: u64,
+    pub(super) text: String,
+}
+
+impl PageText {
+    /// Returns the text.
+    pub(super) fn as_str(&self) -> &str {
+        &self.text
+    }
+}
+
 /// Builds the prompt of a cross. Returns `None` if the text of one of its pages is missing.
 pub(super) fn cross_prompt(
     run: &IdeaRun,
     number: usize,
-    close: &[Option<String>],
-    far: &[Option<String>],
+    close: &[Option<PageText>],
+    far: &[Option<PageText>],
     delimiter: &str,
 ) -> Option<Prompt> {
     let cross = run.crosses.get(number)?;
@@ -262,19 +275,19 @@ pub(super) fn cross_prompt(
     Some(prompt::cross(Profile::of(run.profile), &run.question, close_page, far_page, delimiter))
 }
 
-fn text_of(texts: &[Option<String>], at: usize) -> Option<&str> {
-    texts.get(at)?.as_deref()
+fn text_of(texts: &[Option<PageText>], at: usize) -> Option<&PageText> {
+    texts.get(at)?.as_ref()
 }
 
-fn prompt_page<'a>(page: &'a RunPage, text: &'a str) -> PromptPage<'a> {
-    PromptPage { slug: page.slug.as_str(), title: &page.title, text }
+fn prompt_page<'a>(page: &'a RunPage, text: &'a PageText) -> PromptPage<'a> {
+    PromptPage { id: text.id, slug: page.slug.as_str(), title: &page.title, text: &text.text }
 }
 
 /// Returns the page for the judge's prompt. A deleted page reveals nothing, not even its title.
-fn judged_page<'a>(page: &'a RunPage, text: Option<&'a str>) -> PromptPage<'a> {
+fn judged_page<'a>(page: &'a RunPage, text: Option<&'a PageText>) -> PromptPage<'a> {
     match text {
         Some(text) => prompt_page(page, text),
-        None => PromptPage { slug: "", title: "a page that is gone", text: "" },
+        None => PromptPage { id: 0, slug: "", title: "a page that is gone", text: "" },
     }
 }
 

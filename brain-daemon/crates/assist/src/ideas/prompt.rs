@@ -30,11 +30,15 @@ pub(super) struct Prompt {
     pub(super) temperature: f32,
     /// Maximum tokens of the answer.
     pub(super) max_tokens: u32,
+    /// The ids of the pages whose text is in the data.
+    pub(super) pages: Vec<u64>,
 }
 
 /// A page in a prompt.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PromptPage<'a> {
+    /// Its id; 0 for a page that is gone.
+    pub(super) id: u64,
     pub(super) slug: &'a str,
     pub(super) title: &'a str,
     /// The text, of any length.
@@ -84,7 +88,13 @@ pub(super) fn cross(
         block("close", close, delimiter),
         block("far", far, delimiter)
     );
-    Prompt { system, text, temperature: profile.temperature, max_tokens: ideas * IDEA_TOKENS }
+    Prompt {
+        system,
+        text,
+        temperature: profile.temperature,
+        max_tokens: ideas * IDEA_TOKENS,
+        pages: page_ids([close, far]),
+    }
 }
 
 /// Builds the prompt for the scores of `ideas`, and numbers them from 1.
@@ -125,7 +135,17 @@ pub(super) fn judge(question: &str, ideas: &[IdeaToJudge<'_>], delimiter: &str) 
     }
     text.push_str(&format!("Score the ideas 1 to {}, as JSON.", ideas.len()));
     // Equal ideas should get equal scores.
-    Prompt { system, text, temperature: 0.0, max_tokens: ideas.len() as u32 * JUDGE_TOKENS }
+    let pages = page_ids(ideas.iter().flat_map(|idea| [idea.close, idea.far]));
+    let max_tokens = ideas.len() as u32 * JUDGE_TOKENS;
+    Prompt { system, text, temperature: 0.0, max_tokens, pages }
+}
+
+/// Returns the ids of pages that are not gone, each once.
+fn page_ids<'a>(pages: impl IntoIterator<Item = PromptPage<'a>>) -> Vec<u64> {
+    let mut ids: Vec<u64> = pages.into_iter().map(|page| page.id).filter(|&id| id > 0).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
 }
 
 /// Returns instructions and data as one text, for another model.
@@ -175,7 +195,7 @@ mod tests {
     const DELIMITER: &str = "0123456789abcdef";
 
     fn page(text: &str) -> PromptPage<'_> {
-        PromptPage { slug: "a/b", title: "A\nB", text }
+        PromptPage { id: 1, slug: "a/b", title: "A\nB", text }
     }
 
     #[test]
@@ -201,7 +221,7 @@ mod tests {
         let long = "知".repeat(5000);
         let prompt = cross(profile, "Why?", page(&long), page("far"), DELIMITER);
         assert_eq!(prompt.text.matches('知').count(), 4000);
-        let title = PromptPage { slug: "a/b", title: &long, text: "" };
+        let title = PromptPage { id: 1, slug: "a/b", title: &long, text: "" };
         assert_eq!(
             cross(profile, "Why?", title, page("far"), DELIMITER).text.matches('知').count(),
             MAX_TITLE_CHARS

@@ -34,10 +34,9 @@ impl IdeaService {
         let mut origins = Vec::new();
         for RunPage { source, slug, .. } in close.chain(far) {
             let found = reader.page(source, slug)?;
-            origins.extend(found.map(|page| brain_store::Origin::Page {
-                id: page.id,
-                version: page.version,
-            }));
+            origins.extend(
+                found.map(|page| brain_store::Origin::Page { id: page.id, version: page.version }),
+            );
         }
         Ok(origins)
     }

@@ -23,7 +23,7 @@ use crate::{
     Data, Endpoint, Expansions, FaultReason, IncomingPost, Line, Platform, PlatformFault, PostId,
     Record, Run, RunListener, RunSettings, State, Stream,
 };
-use brain_net::{HttpRequest, RetryingClient, StreamEvent};
+use brain_net::{HttpRequest, Reason, RetryingClient, StreamEvent};
 
 /// Retry interval while a connection cannot be prepared.
 const RETRY_UNREADY: Duration = Duration::from_secs(2);
@@ -269,6 +269,7 @@ impl StreamConnection<'_> {
             headers: &[("accept", "application/json")],
             authorization: Some(&bearer),
             must_be_public: false,
+            reason: &Reason::new("collector"),
             is_complete: |_| false,
         };
         let http_client = self.run.http_client;

@@ -2,20 +2,23 @@
 
 use std::net::SocketAddr;
 use std::ops::Deref;
+use std::sync::Arc;
 use std::time::Duration;
 
+use brain_base::outgoing::OutgoingLog;
 use parking_lot::Mutex;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::AbortHandle;
-use tokio_postgres::config::{SslMode, TargetSessionAttrs};
+use tokio_postgres::config::{Host, SslMode, SslNegotiation, TargetSessionAttrs};
 use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::{Client, Config, Connection, NoTls, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
+use super::counting::{CountingTls, PlainStream, RecordedConnection};
 use super::failure::{CONNECTING, Failure, unavailable_log};
-use super::settings::Timeouts;
+use super::settings::{PostgresSettings, Timeouts};
 use super::tls::connector;
-use super::url::{ServerUrl, UrlHost};
+use super::url::{DEFAULT_PORT, ServerUrl, UrlHost};
 use crate::Error;
 use crate::error::Source;
 
@@ -24,12 +27,15 @@ pub(super) struct Server {
     url: ServerUrl,
     tls: MakeRustlsConnect,
     timeouts: Timeouts,
+    outgoing: Arc<dyn OutgoingLog>,
 }
 
 /// A client, and the task that moves its bytes. The task ends with the link.
 pub(super) struct ClientLink {
     client: Client,
     task: AbortHandle,
+    /// `None` for a connection within this machine through a file.
+    _record: Option<RecordedConnection>,
 }
 
 impl Deref for ClientLink {
@@ -50,11 +56,12 @@ pub(super) type Notified = Box<dyn Fn(tokio_postgres::AsyncMessage) + Send>;
 
 impl Server {
     /// Reads the certificates; does not connect.
-    pub(super) fn new(url: &ServerUrl, timeouts: Timeouts) -> Result<Self, Error> {
+    pub(super) fn new(url: &ServerUrl, settings: &PostgresSettings) -> Result<Self, Error> {
+        let (timeouts, outgoing) = (settings.timeouts, settings.outgoing.clone());
         let mut url = url.clone();
         url.limit_connect(timeouts.connect);
         let tls = connector(url.root_certificates.as_deref())?;
-        Ok(Self { url, tls, timeouts })
+        Ok(Self { url, tls, timeouts, outgoing })
     }
 
     pub(super) fn address(&self) -> &str {
@@ -143,6 +150,21 @@ impl Server {
         Ok(found.map(with_address).collect())
     }
 
+    /// Records that a connection is about to be made. `None` for one through a file.
+    fn record(
+        &self,
+        config: &Config,
+        address: &str,
+    ) -> Result<Option<RecordedConnection>, Failure> {
+        let [Host::Tcp(host)] = config.get_hosts() else { return Ok(None) };
+        let port = config.get_ports().first().copied().unwrap_or(DEFAULT_PORT);
+        let record = RecordedConnection::begin(&self.outgoing, host, port).map_err(|error| {
+            let reason = format!("the connection cannot be recorded: {error}");
+            Failure::lost(unavailable_log(address, &reason, Some(Box::new(error))))
+        })?;
+        Ok(Some(record))
+    }
+
     /// Connects to one address. Without the demand that it accepts writes, a standby is refused.
     async fn connect_once(
         &self,
@@ -151,10 +173,21 @@ impl Server {
         notified: &mut Option<Notified>,
     ) -> Result<ClientLink, Failure> {
         let failed = |error| Failure::of(error, address, CONNECTING, &self.timeouts);
-        let link = if config.get_ssl_mode() == SslMode::Disable {
-            start(config, NoTls, notified).await
-        } else {
-            start(config, self.tls.clone(), notified).await
+        let link = match self.record(config, address)? {
+            None => start(config, NoTls, notified, None).await,
+            Some(record) => {
+                let counts = record.counts();
+                if config.get_ssl_mode() == SslMode::Disable {
+                    // The driver then gives the connection to `PlainStream`, which counts.
+                    let mut config = config.clone();
+                    config.ssl_mode(SslMode::Require).ssl_negotiation(SslNegotiation::Direct);
+                    let tls = CountingTls { tls: PlainStream, counts };
+                    start(&config, tls, notified, Some(record)).await
+                } else {
+                    let tls = CountingTls { tls: self.tls.clone(), counts };
+                    start(config, tls, notified, Some(record)).await
+                }
+            }
         };
         let link = link.map_err(failed)?;
         if config.get_target_session_attrs() == TargetSessionAttrs::Any {
@@ -173,6 +206,7 @@ async fn start<T>(
     config: &Config,
     tls: T,
     notified: &mut Option<Notified>,
+    record: Option<RecordedConnection>,
 ) -> Result<ClientLink, tokio_postgres::Error>
 where
     T: MakeTlsConnect<Socket>,
@@ -190,7 +224,7 @@ where
             }
         }
     });
-    Ok(ClientLink { client, task: task.abort_handle() })
+    Ok(ClientLink { client, task: task.abort_handle(), _record: record })
 }
 
 /// What a session is for.

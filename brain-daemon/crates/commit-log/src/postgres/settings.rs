@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use brain_base::outgoing::{NoOutgoingLog, OutgoingLog};
 use brain_base::random::RandomSource;
 
 use super::ServerUrl;
@@ -24,14 +25,18 @@ pub struct PostgresSettings {
     pub timeouts: Timeouts,
     /// The random source for pauses between retries, and for probes of notifications.
     pub random: Arc<dyn RandomSource>,
+    /// The log in which connections are recorded before they are made.
+    pub outgoing: Arc<dyn OutgoingLog>,
 }
 
 impl PostgresSettings {
-    /// Returns settings with the namespace `brain`, no direct URL, and the default limits.
+    /// Returns settings with the namespace `brain`, no direct URL, the default limits, and no log of
+    /// connections.
     #[must_use]
     pub fn new(url: ServerUrl, schema: u32, random: Arc<dyn RandomSource>) -> Self {
         let namespace = "brain".to_owned();
-        Self { url, direct_url: None, namespace, schema, timeouts: Timeouts::default(), random }
+        let (timeouts, outgoing) = (Timeouts::default(), Arc::new(NoOutgoingLog));
+        Self { url, direct_url: None, namespace, schema, timeouts, random, outgoing }
     }
 
     /// Sets the namespace: 1 to 40 lower-case letters, digits and `_`, with a letter first.

@@ -81,8 +81,8 @@ impl PostgresLog {
     /// Creates the tables and the head row, in one transaction.
     pub(super) fn create_tables(&self, brain: BrainId) -> Result<(), Error> {
         let direct = match &self.settings.direct_url {
-            Some(url) => Server::new(url, self.settings.timeouts)?,
-            None => Server::new(&self.settings.url, self.settings.timeouts)?,
+            Some(url) => Server::new(url, &self.settings)?,
+            None => Server::new(&self.settings.url, &self.settings)?,
         };
         let session = PostgresSession::new(Role::Writer)?;
         let limit = self.settings.timeouts.deadline;

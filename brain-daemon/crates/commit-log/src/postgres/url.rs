@@ -16,7 +16,7 @@ use crate::Error;
 
 const FORM: &str = "write postgresql://USER:PASSWORD@HOST:PORT/DATABASE, and special characters \
                     of the password as %XX";
-const DEFAULT_PORT: u16 = 5432;
+pub(super) const DEFAULT_PORT: u16 = 5432;
 
 /// A parsed URL of a PostgreSQL server or pooler.
 ///

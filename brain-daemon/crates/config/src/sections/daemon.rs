@@ -1,4 +1,5 @@
-//! `[daemon]`, `[store]`, `[pages]`, `[sources]`, `[import]`, `[backup]` and `[machines]`.
+//! `[daemon]`, `[store]`, `[pages]`, `[sources]`, `[import]`, `[backup]`, `[machines]` and
+//! `[history]`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,10 +7,10 @@ use std::time::Duration;
 use brain_base::home::Home;
 
 use crate::rules::{
-    boolean, day_pattern, limit, number, optional, path, processors, span, text, texts, user_ids,
-    word,
+    age_of_versions, boolean, day_pattern, limit, number, optional, path, processors, retention,
+    span, text, texts, user_ids, word,
 };
-use crate::values::{HomePath, Processor};
+use crate::values::{HomePath, Processor, Retention};
 
 /// How much is logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,6 +91,20 @@ section! {
     processors: Vec<Processor> = processors(), "[]",
         "programs that convert documents in an imported directory: \"EXTENSION: PROGRAM\"; they \
          run with the rights of the daemon";
+}
+
+section! {
+    /// What is kept of the past.
+    HistoryConfig [history]
+
+    keep: Option<Duration> = age_of_versions(), "forever",
+        "how long every former version is kept: forever, or a number with d or y; of older ones \
+         brain keeps the last one of each day for 31 days more, of each month for a year, and of \
+         each year";
+    seen: Retention = retention(), "90d",
+        "how long it is recorded what AI clients were given: a time such as 90d, forever, or off";
+    left: Retention = retention(), "365d",
+        "how long requests to other hosts are recorded: a time such as 365d, forever, or off";
 }
 
 section! {

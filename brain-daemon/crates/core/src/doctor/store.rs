@@ -1,34 +1,40 @@
 //! Health of the store.
 
-use brain_protocol::{Command, hint};
 use std::sync::Arc;
-use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
 use brain_base::caller::Visibility;
-use brain_store::{SCHEMA, SpaceUsage, Store, StoreOptions};
+use brain_protocol::Command;
+use brain_store::{SCHEMA, Store};
 
+use super::store_size::StoreSize;
 use brain_service::health::{Finding, Health, HealthCheck, fail, ok, warn};
 
 /// Maximum number of newest pages that are read back.
 const MAX_READ_BACK: u64 = 2000;
 /// Time after which no further page is read back.
-const MAX_READ_BACK_TIME: Duration = Duration::from_secs(1);
-/// Maximum time for counting the used part of the store.
-const MAX_COUNT_TIME: Duration = Duration::from_secs(2);
-/// Size of a store above which its used part is not counted, because that reads the whole store.
-const MAX_COUNTED_BYTES: u64 = 4_000_000_000;
+const MAX_READ_BACK_TIME: Duration = Duration::from_millis(100);
 
 /// The checks of the store.
-pub(crate) struct StoreHealth(pub(crate) Arc<Store>);
+pub(crate) struct StoreHealth {
+    store: Arc<Store>,
+    size: Arc<StoreSize>,
+}
+
+impl StoreHealth {
+    /// Creates the checks of `store`.
+    pub(crate) fn new(store: Arc<Store>) -> Self {
+        Self { size: Arc::new(StoreSize::new(Arc::clone(&store))), store }
+    }
+}
 
 impl Health for StoreHealth {
     fn checks(self: Arc<Self>) -> Vec<HealthCheck> {
         vec![
-            HealthCheck::new("store integrity", &self.0, integrity),
-            HealthCheck::new("store size", &self.0, size),
-            HealthCheck::new("schema version", &self.0, schema),
-            HealthCheck::new("spool", &self.0, spool),
+            HealthCheck::new("store integrity", &self.store, integrity),
+            HealthCheck::new("store size", &self.size, |size| StoreSize::finding(size)),
+            HealthCheck::new("schema version", &self.store, schema),
+            HealthCheck::new("spool", &self.store, spool),
         ]
     }
 }
@@ -51,41 +57,6 @@ fn integrity(store: &Store) -> Finding {
         counts.deleted,
         size / 1_000_000
     ))
-}
-
-/// Warns if much of the store is unused and a start cannot return it to the file system.
-fn size(store: &Store) -> Finding {
-    let on_disk = store.bytes_on_disk()?;
-    let shown = format!("{} MB on the disk", on_disk / 1_000_000);
-    if on_disk > MAX_COUNTED_BYTES {
-        return ok(format!(
-            "{shown}; the part in use is not counted above {} GB",
-            MAX_COUNTED_BYTES / 1_000_000_000
-        ));
-    }
-    let reader = store.read(Visibility::All)?;
-    let (sender, receiver) = sync_channel(1);
-    let thread = std::thread::Builder::new().name("doctor".into()).spawn(move || {
-        let _ = sender.send(reader.bytes_in_use());
-    });
-    let Some(in_use) = thread.ok().and_then(|_| receiver.recv_timeout(MAX_COUNT_TIME).ok()) else {
-        return ok(format!("{shown}; counting the part in use takes too long"));
-    };
-    let min_returned_bytes = StoreOptions::MIN_RETURNED_BYTES;
-    let usage = SpaceUsage { on_disk, in_use: in_use?, min_returned_bytes };
-    let shown = format!("{shown}, {} MB in use; the rest is reusable", usage.in_use / 1_000_000);
-    if usage.is_due() {
-        return ok(format!("{shown}; the next start returns it to the file system"));
-    }
-    if usage.is_wasteful() {
-        let hint = hint!(
-            "{}, then {} into an empty home: a copy has no gaps",
-            Command::BackupCreate { file: None },
-            Command::BackupRestore { file: None }
-        );
-        return warn(format!("{shown}, but a start cannot return that much"), hint);
-    }
-    ok(shown)
 }
 
 fn schema(store: &Store) -> Finding {

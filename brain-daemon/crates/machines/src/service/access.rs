@@ -131,8 +131,7 @@ impl MachineService {
 
     /// Opens the log for the setup. Does not wait for the server.
     pub(super) fn open(&self, access: &ServerAccess) -> Result<Arc<dyn Engine>, Fault> {
-        let random = self.env.random.clone();
-        let opened = open_log(&access.secrets, &access.namespace, false, random);
+        let opened = open_log(&access.secrets, &access.namespace, false, self.log_parts());
         opened.map_err(|error| fault(&error))
     }
 
@@ -141,8 +140,7 @@ impl MachineService {
         if access.secrets.direct_url.is_some() {
             return false;
         }
-        let random = self.env.random.clone();
-        let opened = open_log(&access.secrets, &access.namespace, true, random);
+        let opened = open_log(&access.secrets, &access.namespace, true, self.log_parts());
         opened.is_ok_and(|engine| wait_until_notifying(&*engine, LISTEN_LIMIT))
     }
 

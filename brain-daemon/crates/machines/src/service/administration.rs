@@ -11,6 +11,14 @@ use super::access::fault;
 use super::{MachineService, Membership};
 
 impl MachineService {
+    /// Returns the ids of the machines, in hex, with their names. None if the brain is not shared,
+    /// or its server is away.
+    #[must_use]
+    pub fn names(&self) -> Vec<(String, String)> {
+        let machines = self.replica().ok().and_then(|it| it.log().engine().machines().ok());
+        machines.into_iter().flatten().map(|it| (it.id.to_string(), it.name)).collect()
+    }
+
     /// Lists the machines and the leases.
     ///
     /// # Errors

@@ -115,7 +115,7 @@ impl MachineService {
         // Also if the answer of the server is lost.
         undo.server = Some(plan.engine.clone());
         let (secrets, namespace) = (&plan.access.secrets, &identity.namespace);
-        let created = create_log(secrets, namespace, brain, random.clone());
+        let created = create_log(secrets, namespace, brain, self.log_parts());
         let engine = created.map_err(|e| fault(&e))?;
         if let Some(root) = &root {
             let sealed = Keys::generate(&*random).and_then(|keys| keys.seal(root, brain, &*random));

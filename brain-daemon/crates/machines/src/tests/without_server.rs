@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brain_base::home::Home;
+use brain_base::outgoing::NoOutgoingLog;
 use brain_base::random::SystemRandom;
 use brain_base::secrets::Secrets;
 use brain_protocol::{
@@ -28,6 +29,7 @@ fn service(world: &World, home: &Home, store: Arc<Store>) -> MachineService {
         clock: Arc::new(world.clock.clone()),
         random: Arc::new(SystemRandom),
         secrets: Arc::new(Secrets::new(home.root().join("secrets"), variables)),
+        outgoing: Arc::new(NoOutgoingLog),
         stop: CancellationToken::new(),
     };
     MachineService::new(environment, store, Arc::<LeaseTable>::default())

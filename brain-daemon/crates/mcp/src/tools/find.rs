@@ -73,6 +73,7 @@ impl ToolCall for SearchPages {
     fn call(self, context: &ToolContext) -> Result<SearchOutput, Fault> {
         let found = search(
             context,
+            None,
             brain_protocol::Search {
                 query: self.query,
                 limit: MAX_RESULTS as u32,
@@ -213,6 +214,8 @@ pub(crate) struct Query {
     /// Updated since: YYYY-MM-DD or RFC 3339
     since: Option<String>,
     until: Option<String>,
+    /// As recorded then
+    as_of: Option<String>,
     #[serde(default)]
     format: ResultFormat,
 }
@@ -283,12 +286,19 @@ struct Details {
 }
 
 impl Details {
-    /// Reads the page of `hit`, whose address is `name`. `max_bytes` is the maximum size of the
+    /// Reads the page of `hit`, whose address is `name`, as it was at the time `at`. `max_bytes` is the maximum size of the
     /// passage, in bytes of JSON.
-    fn of(context: &ToolContext, hit: &Hit, name: &str, max_bytes: usize) -> Self {
+    fn of(
+        context: &ToolContext,
+        at: Option<&str>,
+        hit: &Hit,
+        name: &str,
+        max_bytes: usize,
+    ) -> Self {
         let target = PageRef { source: Some(hit.source_id.clone()), slug: hit.slug.clone() };
         // The page may be gone since the search.
-        let page = context.run(Get { page: target, version: None }).ok();
+        let page = context.run_as_of(at, Get { page: target, version: None }).ok();
+        let page = page.map(|(page, _)| page);
         let selection = TextSelection {
             heading: None,
             line: Some(hit.line as usize),
@@ -322,14 +332,17 @@ impl ToolCall for Query {
 
     fn call(self, context: &ToolContext) -> Result<QueryOutput, Fault> {
         let source = self.source_id.as_deref().map(page_address::parse_source).transpose()?;
-        let filters = (&self.query, &self.r#type, &self.tags, &source, &self.since, &self.until);
+        let period = (&self.since, &self.until, &self.as_of);
+        let filters = (&self.query, &self.r#type, &self.tags, &source, period);
         let cursors = Cursors::of(Self::NAME, &filters);
         let after = cursors.position(self.cursor.as_deref())?;
         let rows_before = cursor::rows_before(after.as_deref())?;
         let limit = self.limit as usize;
         let end = rows_before.saturating_add(limit + CURSOR_SLACK).min(MAX_QUERY_RESULTS);
+        let (at, format) = (self.as_of.as_deref(), self.format);
         let found = search(
             context,
+            at,
             brain_protocol::Search {
                 query: self.query,
                 limit: end as u32,
@@ -349,9 +362,9 @@ impl ToolCall for Query {
         let after = after.as_deref();
         let part = cursor::list_part(&found.hits, has_more, after, limit, max_rows, key, |hit| {
             let slug = context.page_name(&hit.source_id, &hit.slug)?;
-            let details = match self.format {
+            let details = match format {
                 ResultFormat::Concise => Details::default(),
-                ResultFormat::Detailed => Details::of(context, hit, &slug, max_bytes),
+                ResultFormat::Detailed => Details::of(context, at, hit, &slug, max_bytes),
             };
             Ok(QueryResult {
                 details,
@@ -367,6 +380,7 @@ impl ToolCall for Query {
                 copy_of: hit.copy_of.as_deref().map(|path| shorten(path, MAX_TITLE)),
             })
         })?;
+        context.show_hits(part.items.0, part.items.1);
         let is_cut = part.next.is_none() && found.truncated;
         let note = note(context, found, is_cut);
         Ok(QueryOutput {
@@ -382,7 +396,7 @@ impl ToolCall for Query {
 fn note(context: &ToolContext, found: Hits, is_cut: bool) -> Option<String> {
     let note = match (&found.degraded, is_cut) {
         // Other causes are shown to the owner only.
-        (Some(_), _) => Some(context.brain.age_of_reads().unwrap_or_else(|| {
+        (Some(_), _) => Some(context.age_of_reads().unwrap_or_else(|| {
             "the index is incomplete at the moment: pages may be missing; try again later".into()
         })),
         (None, true) => {
@@ -398,12 +412,16 @@ fn note(context: &ToolContext, found: Hits, is_cut: bool) -> Option<String> {
 ///
 /// # Errors
 /// `invalid_request` if the query is empty; any fault of the operation.
-fn search(context: &ToolContext, search: brain_protocol::Search) -> Result<Hits, Fault> {
+fn search(
+    context: &ToolContext,
+    at: Option<&str>,
+    search: brain_protocol::Search,
+) -> Result<Hits, Fault> {
     if search.query.trim().is_empty() {
         return Err(Fault::new(FaultCode::InvalidRequest, "the query is empty")
             .hint("give words or a question; `list_pages` lists pages without a query"));
     }
-    context.run(search)
+    context.run_as_of(at, search).map(|(hits, _)| hits)
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use brain_protocol::{
-    Backlinks, Fault, FaultCode, History, Links, LinksReply, Operation, OperationInfo, Page,
-    PageRef, Timeline,
+    Backlinks, Doer, Fault, FaultCode, Get, History, Links, LinksReply, Operation, OperationInfo,
+    Page, PageRef, PastState, Timeline, Why,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -148,6 +148,8 @@ pub(crate) struct GetPage {
     max_chars: Option<usize>,
     #[serde(default)]
     include: Vec<Include>,
+    /// As recorded then: YYYY-MM-DD or RFC 3339
+    as_of: Option<String>,
 }
 
 /// An addition to a page's text.
@@ -159,6 +161,8 @@ enum Include {
     Timeline,
     Frontmatter,
     Versions,
+    /// Who wrote it, what from
+    Why,
 }
 
 /// The output of `get_page`.
@@ -196,6 +200,8 @@ pub(crate) struct PageOutput {
     timeline: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     versions: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<Vec<String>>,
     /// Which additions were cut.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
@@ -225,6 +231,7 @@ impl PageOutput {
             backlinks: None,
             timeline: None,
             versions: None,
+            why: None,
             note: None,
         })
     }
@@ -243,6 +250,7 @@ impl ToolCall for GetPage {
         brain_protocol::Backlinks::INFO,
         brain_protocol::Timeline::INFO,
         brain_protocol::History::INFO,
+        brain_protocol::Why::INFO,
     ];
     const EFFECT: Effect = Effect::ReadOnly;
     const PAGE_TEXT: Option<&'static str> = Some("text");
@@ -250,7 +258,10 @@ impl ToolCall for GetPage {
 
     fn call(self, context: &ToolContext) -> Result<PageOutput, Fault> {
         let address = names::find(context, &self.slug)?;
-        let page = names::read_page(context, &address.page)?;
+        let (page, past) = match &self.as_of {
+            None => (names::read_page(context, &address.page)?, None),
+            Some(at) => self.read_past(context, &address.page, at)?,
+        };
         let page_ref = PageRef { source: Some(page.source_id.clone()), slug: page.slug.clone() };
         let mut output = PageOutput::without_text(context, &page)?;
         let mut additions = Additions {
@@ -267,6 +278,7 @@ impl ToolCall for GetPage {
             Include::Timeline,
             Include::Frontmatter,
             Include::Versions,
+            Include::Why,
         ];
         for include in in_order.into_iter().filter(|include| self.include.contains(include)) {
             additions.add(include, &mut output)?;
@@ -290,11 +302,34 @@ impl ToolCall for GetPage {
         output.next_start_line = part.next.map(|(line, _)| line);
         output.next_skip_chars = part.next.map(|(_, skip)| skip).filter(|&skip| skip > 0);
         output.metadata = part_metadata(&page, part.next.is_some());
+        if let Some(past) = past {
+            output.metadata.insert("as_of", past.at);
+            output.metadata.extend(past.now_called.map(|name| ("now_called", name.to_string())));
+        }
         if let Some((line, skip)) = part.next {
             let skip = if skip > 0 { format!(" and skip_chars {skip}") } else { String::new() };
             output.metadata.insert("next", format!("start_line {line}{skip}"));
         }
         Ok(output)
+    }
+}
+
+impl GetPage {
+    /// Reads the page as it was at the time `at`.
+    ///
+    /// # Errors
+    /// `invalid_request` for an addition that is not part of the page; otherwise as for `--as-of`.
+    fn read_past(
+        &self,
+        context: &ToolContext,
+        page: &PageRef,
+        at: &str,
+    ) -> Result<(Page, Option<PastState>), Fault> {
+        if self.include.iter().any(|include| *include != Include::Frontmatter) {
+            let message = "with as_of, include can only be frontmatter";
+            return Err(Fault::new(FaultCode::InvalidRequest, message));
+        }
+        context.run_as_of(Some(at), Get { page: page.clone(), version: None })
     }
 }
 
@@ -342,6 +377,10 @@ impl Additions<'_> {
             Include::Versions => {
                 let rows = self.version_rows()?;
                 output.versions = Some(self.fitting(rows, false, "versions"));
+            }
+            Include::Why => {
+                let rows = self.life_rows()?;
+                output.why = Some(self.fitting(rows, false, "why"));
             }
         }
         Ok(())
@@ -396,6 +435,24 @@ impl Additions<'_> {
         // `content_hash` covers only the body, so the author of the frontmatter may know that
         // hash. The frontmatter begins in the second line of the file.
         frame_outside_text(page, text, 2, &content_hash(&page.content))
+    }
+
+    /// Returns a line for each change of the page, newest first, then the pages that were made from
+    /// it.
+    fn life_rows(&self) -> Result<Vec<String>, Fault> {
+        let found = self.context.run(Why { page: self.page_ref.clone(), line: None })?;
+        let rows = found.steps.iter().rev().map(|step| {
+            // A client chooses its name, so only the characters of a URL are shown.
+            let name = origin(None, step.by.author.as_deref().or(Some(&step.by.client)));
+            let made_from = step.made_from.iter().map(|name| origin(None, Some(name)));
+            let made_from = made_from.collect::<Vec<_>>().join(" ");
+            let from = if made_from.is_empty() { "" } else { ", made from " };
+            let Doer { at, door, .. } = &step.by;
+            let event = step.event.as_str();
+            format!("{at}: {event}, version {}, {door} {name}{from}{made_from}", step.version)
+        });
+        let made = found.made.iter().map(|page| format!("made from it: {page}"));
+        Ok(rows.chain(made).collect())
     }
 
     /// Returns a line for each version of the page.

@@ -61,7 +61,7 @@ impl ToolCall for BrainStatus {
     type Output = StatusOutput;
 
     fn call(self, context: &ToolContext) -> Result<StatusOutput, Fault> {
-        let all = context.run(SourceList)?;
+        let (brain, all) = (context.brain()?, context.run(SourceList)?);
         let source = |row: &brain_protocol::SourceRow| ListedSource {
             source_id: row.source_id.to_string(),
             pages: row.pages,
@@ -71,12 +71,12 @@ impl ToolCall for BrainStatus {
             caller: shorten(&context.caller.name, MAX_NAME_CHARS),
             scopes: context.caller.scopes().iter().map(brain_base::caller::Scope::as_str).collect(),
             version: VERSION.into(),
-            now: local_time(context.brain.now()),
+            now: local_time(brain.now()),
             pages: all.sources.iter().map(|row| row.pages).sum(),
             sources: all.sources.iter().take(MAX_SOURCES).map(source).collect(),
-            index_behind: context.brain.index_behind(&context.caller),
-            degraded: context.brain.is_degraded(&context.caller),
-            age: context.brain.age_of_reads(),
+            index_behind: brain.index_behind(&context.caller),
+            degraded: brain.is_degraded(&context.caller),
+            age: brain.age_of_reads(),
         })
     }
 }

@@ -39,6 +39,9 @@ pub(crate) struct CapturePage {
     source_id: Option<String>,
     #[serde(default)]
     tags: Vec<String>,
+    /// Pages it is made from
+    #[serde(default)]
+    made_from: Vec<String>,
 }
 
 impl ToolCall for CapturePage {
@@ -61,6 +64,7 @@ impl ToolCall for CapturePage {
             title: self.title,
             tags: self.tags,
         };
+        context.made_from(self.made_from);
         submit(context, request)
     }
 }
@@ -76,6 +80,9 @@ pub(crate) struct PutPage {
     expected_hash: Option<String>,
     #[serde(default)]
     overwrite: bool,
+    /// Pages or URLs it is made from
+    #[serde(default)]
+    made_from: Vec<String>,
 }
 
 impl ToolCall for PutPage {
@@ -90,6 +97,7 @@ impl ToolCall for PutPage {
     type Output = WriteOutput;
 
     fn call(self, context: &ToolContext) -> Result<WriteOutput, Fault> {
+        context.made_from(self.made_from);
         let page = page_address::parse_page(&self.slug)?;
         let content = strip_untrusted_markers(&self.content);
         let expect = match (parse_expected_hash(self.expected_hash)?, self.overwrite) {

@@ -75,7 +75,7 @@ impl FileService {
     }
 
     /// Calls [`Self::merge_file`] for a page if its file is not as it was last read.
-    pub(crate) fn read_file_of(&self, source: &SourceId, slug: &Slug) {
+    pub fn read_file_of(&self, source: &SourceId, slug: &Slug) {
         let has_changed = || -> Result<Option<u64>, StoreError> {
             let reader = self.store.read(Visibility::All)?;
             let Some(record) = reader.page(source, slug)? else { return Ok(None) };

@@ -96,10 +96,19 @@ impl FileUpdate<'_> {
         let result = match row.target_state {
             FileState::Present => return self.put(reader, &own),
             FileState::Trashed => self.tree.trash(path, &own, strict, id),
+            // A page that moved away and back again has its former path now.
+            FileState::Purged if self.is_of_another_page(&reader)? => return Ok(None),
             FileState::Purged => self.tree.purge(path, &own, true, id),
             FileState::TrashPurged => self.tree.purge(path, &own, false, id),
         };
         result.map(Some).map_err(|e| self.io_failure(&e))
+    }
+
+    /// Returns whether the path is that of an active page with another id.
+    fn is_of_another_page(&self, reader: &Reader) -> Result<bool, FileFailure> {
+        let Ok(source) = SourceId::parse(self.row.source.as_str()) else { return Ok(false) };
+        let page = reader.page_at(&source, &self.row.path).map_err(|e| failure(&e))?;
+        Ok(page.is_some_and(|(_, page)| page.id != self.id && page.deleted_at.is_none()))
     }
 
     /// Returns the content of the page, if it exists.

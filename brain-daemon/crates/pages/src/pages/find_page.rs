@@ -202,6 +202,20 @@ impl PageService {
         }
     }
 
+    /// Returns the sources in which a request's page may be: the named one, or all that the caller
+    /// can see, the usual one first.
+    ///
+    /// # Errors
+    /// `unknown_source`, or the store cannot be read.
+    pub fn sources_of(
+        &self,
+        caller: &Caller,
+        reader: &Reader,
+        page_ref: &PageRef,
+    ) -> Result<Vec<SourceId>, Fault> {
+        Ok(PageLookup::of(caller, reader, page_ref)?.sources)
+    }
+
     /// Returns the page that a request about the past names by its whole slug: an active one, a
     /// deleted one, or else the one that had this slug last, before it was moved.
     ///

@@ -3,7 +3,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use brain_protocol::{Fault, FaultCode, List, PageRow, Pages, Slug, Sort, SourceId};
+use brain_protocol::{Fault, FaultCode, List, PageRow, PageVersion, Pages, Slug, Sort, SourceId};
 
 use crate::pages::PageService;
 use crate::preferred_source::preferred;
@@ -90,22 +90,30 @@ impl PageService {
 
     /// Returns a page as a row of a list.
     pub(crate) fn page_row(&self, caller: &Caller, found: PageEntry) -> PageRow {
-        let (source, slug, record) = found;
-        PageRow {
-            path: self.files.visible_path(caller, &source, &record),
-            trust: trust_of_row(&record),
-            copy_of: program_copy(&record.source_path).map(|copy| copy.original),
-            slug,
-            source_id: source,
-            title: record.title,
-            page_type: record.page_type,
-            tags: record.tags,
-            created_at: rfc3339(record.created_at),
-            updated_at: rfc3339(record.updated_at),
-            deleted_at: record.deleted_at.map(rfc3339),
-            recoverable_until: record.deleted_at.map(|at| rfc3339(at + RECOVERY_MS)),
-            source_kind: record.provenance.source_kind,
-        }
+        let path = self.files.visible_path(caller, &found.0, &found.2);
+        PageRow { path, ..page_row(found) }
+    }
+}
+
+/// Returns a page as a row of a list, without the path of its file.
+#[must_use]
+pub fn page_row(found: PageEntry) -> PageRow {
+    let (source, slug, record) = found;
+    PageRow {
+        path: None,
+        page: PageVersion { page: record.id, version: record.version },
+        trust: trust_of_row(&record),
+        copy_of: program_copy(&record.source_path).map(|copy| copy.original),
+        slug,
+        source_id: source,
+        title: record.title,
+        page_type: record.page_type,
+        tags: record.tags,
+        created_at: rfc3339(record.created_at),
+        updated_at: rfc3339(record.updated_at),
+        deleted_at: record.deleted_at.map(rfc3339),
+        recoverable_until: record.deleted_at.map(|at| rfc3339(at + RECOVERY_MS)),
+        source_kind: record.provenance.source_kind,
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct PageMove<'a> {
 /// The pages with links to rewrite: each as it was read, with its rewritten document.
 #[derive(Default)]
 pub(crate) struct LinkUpdates {
-    pages: Vec<(PageEntry, Document)>,
+    pub(crate) pages: Vec<(PageEntry, Document)>,
     /// Links that could not be rewritten, as `page: target`, the target as written.
     pub(crate) not_updated: Vec<String>,
 }
@@ -105,7 +105,7 @@ impl PageMove<'_> {
         let (from, at) = (&own.1, if is_moved { self.to } else { &own.1 });
         let old_path = own.2.source_path.as_str();
         let new_path = if is_moved { self.to_path } else { old_path };
-        let file = MovedFile { old_slug: from, old_path, new_path };
+        let file = MovedFile { old_slug: from, old_path, new_path, folders: &[] };
         let root = if is_moved { self.files.file_path_of(source, "") } else { None };
         let exists = |path: &str| {
             let root = root.as_ref().filter(|_| !path.is_empty() && !path.starts_with("../"));
@@ -169,6 +169,25 @@ impl PageMove<'_> {
     }
 }
 
+/// Returns the text of the page `own` without links to the page `other`: they become what they show.
+/// After a merge of both pages, they would lead to the page itself.
+pub(crate) fn without_links_to(
+    reader: &Reader,
+    own: &PageEntry,
+    other: &PageEntry,
+    document: Document,
+) -> Result<Document, Fault> {
+    let names = reader.derived(other.2.id)?.names;
+    let links = reader.links_between(own, other, &names)?;
+    let keys: HashSet<LinkKey> = links.iter().map(link_key).collect();
+    if keys.is_empty() {
+        return Ok(document);
+    }
+    let is_it = |link: &PageLink| keys.contains(&link_key(&link_record(link.clone())));
+    let body = page::unlink(&document.body, &own.1, is_it).into();
+    Ok(Document { body, ..document })
+}
+
 /// Kind, source, slugs and name of a link. Equal for links to the same target, however written.
 type LinkKey = (String, Option<String>, Vec<String>, Option<String>);
 
@@ -181,7 +200,7 @@ fn link_key(link: &LinkRecord) -> LinkKey {
 
 /// Returns the present target of a link that would lead elsewhere after its page moved from the
 /// slug `from` to `at`, and so to another folder. `None` if the link can stay as it is written.
-fn kept_target(
+pub(crate) fn kept_target(
     reader: &Reader,
     source: &SourceId,
     (from, at): (&Slug, &Slug),
@@ -232,7 +251,7 @@ impl LinkUpdates {
     }
 
     /// Stores the pages. Runs in the store's writer.
-    pub(super) fn write(
+    pub(crate) fn write(
         &self,
         transaction: &mut Transaction<'_>,
         change: &(Author, LineChange),

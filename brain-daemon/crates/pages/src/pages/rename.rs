@@ -12,7 +12,7 @@ use crate::provenance::author_of_change;
 use crate::write_page::{build_new_page, names_and_links, stored_document};
 use brain_base::caller::Caller;
 use brain_page::{Document, file_path};
-use brain_store::{Author, LineChange, NewPage, PageRecord, Reader, StoreError};
+use brain_store::{Author, LineChange, NewPage, PageRecord, Reader, StoreError, Transaction};
 
 /// The maximum number of attempts to move or merge a page while it, or a page with a link to it,
 /// changes.
@@ -34,15 +34,36 @@ struct RenamePlan {
 /// The pages that a move or a merge wrote.
 pub(crate) type WrittenPages = Vec<(SourceId, PageRecord)>;
 
+/// What the transaction of a move does besides the move. Runs again when the move does.
+pub trait AroundMove: Send + Sync {
+    /// Runs before the first write, when the move is certain.
+    fn before(&self, transaction: &mut Transaction<'_>) -> Result<(), StoreError>;
+    /// Runs after the last write. `steps` are the numbers of the changes.
+    fn after(&self, transaction: &mut Transaction<'_>, steps: Vec<u64>) -> Result<(), StoreError>;
+}
+
 impl PageService {
     /// Gives a page another slug, and turns the links to it.
     pub fn rename(&self, caller: &Caller, request: &Rename) -> Result<MoveReply, Fault> {
+        self.rename_around(caller, request, None)
+    }
+
+    /// As [`Self::rename`], with more in the same transaction.
+    ///
+    /// # Errors
+    /// Those of a move, and of `around`.
+    pub fn rename_around(
+        &self,
+        caller: &Caller,
+        request: &Rename,
+        around: Option<&Arc<dyn AroundMove>>,
+    ) -> Result<MoveReply, Fault> {
         let now = self.clock.now();
         for _ in 0..MAX_ATTEMPTS {
             let reader = self.store.read(caller.visibility())?;
             let plan = Arc::new(self.plan_rename(caller, &reader, request)?);
             drop(reader);
-            let write = Arc::clone(&plan);
+            let (write, around) = (Arc::clone(&plan), around.cloned());
             plan.link_updates.read_files(&self.files);
             let written =
                 self.files.write_page((&plan.source, &plan.from), move |transaction| {
@@ -56,8 +77,15 @@ impl PageService {
                     if !is_current || !link_updates.are_current(transaction)? {
                         return Ok(None);
                     }
-                    let moved = transaction.move_page(source, (from, to), record, new, now)?;
+                    around.iter().try_for_each(|around| around.before(transaction))?;
+                    let moved =
+                        transaction.move_page(source, (from, (to, None)), record, new, now)?;
                     let others = link_updates.write(transaction, change, now)?;
+                    if let Some(around) = &around {
+                        let turned = others.iter().map(|(_, record)| record.seq);
+                        let steps = std::iter::once(moved.seq).chain(turned).collect();
+                        around.after(transaction, steps)?;
+                    }
                     Ok::<_, StoreError>(Some((moved, others)))
                 })?;
             if let Some((moved, others)) = written {

@@ -32,7 +32,7 @@ pub struct SimilarPage {
 
 /// Returns the pages most similar to `slug`, the most similar first. Among equally similar pages,
 /// those of the source `usual` come first. Only pages that the reader shows are compared.
-pub(super) fn find(
+pub(crate) fn find(
     reader: &Reader,
     usual: &SourceId,
     slug: &Slug,

@@ -214,7 +214,10 @@ impl TimeParser<'_> {
     fn plain(&self, at: usize) -> Option<ParsedTime> {
         if words::is_preposition(self.word(at)) && !topic::is_french_verb(self.tokens, at) {
             let start = self.skip_fillers(at + 1);
-            let is_time = |it: &ParsedTime| !it.is_faint || self.has_no_topic_beside(at..it.end);
+            let is_time = |it: &ParsedTime| {
+                (!it.is_faint || self.has_no_topic_beside(at..it.end))
+                    && !topic::is_owner(self.tokens, start..it.end)
+            };
             let found = self.time(start).filter(is_time);
             let found = found.or_else(|| self.day_and_month(at));
             if found.is_some() {
@@ -225,6 +228,7 @@ impl TimeParser<'_> {
             let is_clear = !found.is_weak && !found.is_faint;
             let can_be_time = || {
                 !topic::is_subject(self.tokens, at..found.end)
+                    && !topic::is_owner(self.tokens, at..found.end)
                     && self.has_no_topic_beside(at..found.end)
             };
             is_clear || can_be_time()

@@ -88,6 +88,39 @@ fn a_month_that_writes_is_a_person() {
 }
 
 #[test]
+fn a_month_that_owns_something_is_a_person() {
+    check(&[
+        ("Jan's notes", ""),
+        ("June’s diary entries", ""),
+        ("show me April's journal", ""),
+        ("notes by Jan", ""),
+        ("pages written by May", ""),
+        ("Notizen von Jan", ""),
+        ("entradas por Augusto", ""),
+        ("Jan's notes from June", "2026-06-01 2026-06-30"),
+        ("notes by Jan in March 2025", "2025-03-01 2025-03-31"),
+        ("notes by Jan 2025", "2025-01-01 2025-01-31"),
+        ("last January's notes", "2026-01-01 2026-01-31"),
+        ("October's entries", "2026-10-01 2026-10-31"),
+        ("notes from Jan", "2026-01-01 2026-01-31"),
+    ]);
+}
+
+#[test]
+fn may_before_a_verb_is_no_month() {
+    check(&[
+        ("what may change", ""),
+        ("which pages may change", ""),
+        ("notes that may be added", ""),
+        ("who may edit", ""),
+        ("May notes", "2026-05-01 2026-05-31"),
+        ("what did I write in May", "2026-05-01 2026-05-31"),
+        ("what changed in May", "2026-05-01 2026-05-31"),
+        ("notes may 2021", "2021-05-01 2021-05-31"),
+    ]);
+}
+
+#[test]
 fn years_and_their_parts_are_found() {
     check(&[
         ("what happened in 2019", "2019-01-01 2019-12-31"),

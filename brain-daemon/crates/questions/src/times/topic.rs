@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use super::tokens::{TimeToken, tokens};
+use super::words;
 
 /// Words for any page.
 const PAGES: [&str; 45] = [
@@ -389,15 +390,40 @@ pub(super) fn is_french_verb(tokens: &[TimeToken], at: usize) -> bool {
     is_one_of(tokens.get(at), &["a"]) && is_one_of(before(tokens, at), &BEFORE_FRENCH_VERB)
 }
 
+/// Words before a person who wrote something.
+const BY: [&str; 5] = ["by", "von", "par", "por", "door"];
+/// Words before the English verb `may`: `what may change`, `notes that may be old`.
+const BEFORE_MAY: [&str; 20] = [
+    "what", "which", "who", "that", "it", "i", "we", "you", "they", "he", "she", "this", "there",
+    "how", "notes", "pages", "entries", "things", "changes", "posts",
+];
+
+/// Returns whether a time of one word is a person to whom something belongs, or who made it:
+/// `Jan's notes`, `notes by Jan`. Only names of times that are first names, too.
+pub(super) fn is_owner(tokens: &[TimeToken], time: Range<usize>) -> bool {
+    let can_be_name = is_one_of(tokens.get(time.start), &words::FIRST_NAMES);
+    // An apostrophe separates the words `Jan` and `s`.
+    let is_possessive = is_one_of(tokens.get(time.end), &["s"]);
+    time.len() == 1 && can_be_name && (is_possessive || is_one_of(before(tokens, time.start), &BY))
+}
+
+/// Returns whether the token `at` is the English verb `may`.
+fn is_verb_may(tokens: &[TimeToken], at: usize) -> bool {
+    let is_number = |token: &TimeToken| token.text.starts_with(|c: char| c.is_ascii_digit());
+    is_one_of(tokens.get(at), &["may"])
+        && is_one_of(before(tokens, at), &BEFORE_MAY)
+        && tokens.get(at + 1).is_some_and(|next| !is_number(next))
+}
+
 /// Returns whether a time of one word is the subject of a verb, so that it names a person: `Jan` in
-/// `what did Jan write`.
+/// `what did Jan write`. Also if it is a verb itself: `what may change`.
 pub(super) fn is_subject(tokens: &[TimeToken], time: Range<usize>) -> bool {
     let previous = before(tokens, time.start);
     let has_verb_before = is_one_of(previous, &BEFORE_NAME)
         || (time.start > 0 && is_french_verb(tokens, time.start - 1));
     let has_verb_after =
         is_one_of(tokens.get(time.end), &AFTER_NAME) && !is_one_of(previous, &WRITERS);
-    time.len() == 1 && (has_verb_before || has_verb_after)
+    time.len() == 1 && (has_verb_before || has_verb_after || is_verb_may(tokens, time.start))
 }
 
 fn before(tokens: &[TimeToken], at: usize) -> Option<&TimeToken> {

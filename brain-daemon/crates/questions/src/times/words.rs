@@ -329,6 +329,10 @@ pub(super) fn weekday(word: &str, next: &str) -> Option<(Weekday, usize)> {
 /// Names of months that are also other words, such as that of a planet.
 pub(super) const OTHER_WORDS: [&str; 3] = ["mars", "mayo", "mar"];
 
+/// Names of times that are first names, too.
+pub(super) const FIRST_NAMES: [&str; 9] =
+    ["jan", "april", "may", "june", "august", "summer", "autumn", "avril", "augusto"];
+
 /// Returns the number of the season that `word` names, from 0 for spring.
 pub(super) fn season(word: &str) -> Option<i8> {
     (0..).zip(SEASONS).find(|(_, names)| names.contains(&word)).map(|(season, _)| season)

@@ -42,7 +42,8 @@ impl EmbeddingService {
         self.env.search.rerank.is_some()
     }
 
-    /// Returns a score for each text, higher for a better answer to `question`. Waits at most
+    /// Returns a score for each text, higher for a better answer to `question`; with the texts, the
+    /// ids of their pages. Waits at most
     /// [`QUERY_DEADLINE`].
     ///
     /// # Errors
@@ -51,7 +52,7 @@ impl EmbeddingService {
         &self,
         caller: &Caller,
         question: &str,
-        texts: Vec<String>,
+        texts: (Vec<String>, Vec<u64>),
     ) -> Result<Vec<f32>, String> {
         // The reason can contain local paths and addresses, so only some callers see it.
         self.rerank_in_time(question, texts).map_err(|error| {
@@ -63,7 +64,11 @@ impl EmbeddingService {
     }
 
     /// Returns the scores, or the reason why there are none.
-    fn rerank_in_time(&self, question: &str, texts: Vec<String>) -> Result<Vec<f32>, EmbedError> {
+    fn rerank_in_time(
+        &self,
+        question: &str,
+        (texts, pages): (Vec<String>, Vec<u64>),
+    ) -> Result<Vec<f32>, EmbedError> {
         let deadline = Instant::now() + QUERY_DEADLINE;
         let reranker = self.reranker()?;
         let call = Arc::clone(&self.state.reranker.calls);
@@ -73,7 +78,8 @@ impl EmbeddingService {
         let (sender, receiver) = sync_channel(1);
         let question = question.to_owned();
         let work = move || {
-            let scores = reranker.rerank(&question, &texts, &|| Instant::now() < deadline);
+            let scores =
+                reranker.rerank_pages(&question, &texts, &pages, &|| Instant::now() < deadline);
             drop(call);
             // The search may have continued without the scores.
             let _ = sender.send(scores.map(|scores| (texts.len(), scores)));

@@ -152,8 +152,9 @@ impl EmbeddingService {
         should_continue: &dyn Fn() -> bool,
         wait_until_idle: &dyn Fn() -> bool,
     ) -> Result<RoundResult, EmbedError> {
-        let windows = pages.iter().flat_map(|page| &page.windows);
-        let mut texts = windows.map(|window| window.text.clone());
+        let windows =
+            pages.iter().flat_map(|page| page.windows.iter().map(|window| (window, page.page)));
+        let mut texts = windows.map(|(window, page)| (window.text.clone(), page));
         let mut round = RoundResult::default();
         // Vectors of windows whose page is not stored yet.
         let mut vectors = VecDeque::new();
@@ -166,7 +167,8 @@ impl EmbeddingService {
                     round.windows += page.windows.len() as u64;
                 }
             }
-            let batch: Vec<String> = texts.by_ref().take(open.batch_size).collect();
+            let (batch, pages_of_batch): (Vec<String>, Vec<u64>) =
+                texts.by_ref().take(open.batch_size).unzip();
             if batch.is_empty() {
                 return Ok(round);
             }
@@ -174,7 +176,7 @@ impl EmbeddingService {
                 std::thread::sleep(QUESTION_POLL);
             }
             let began = Instant::now();
-            vectors.extend(embed_texts(open, &batch, should_continue)?);
+            vectors.extend(embed_texts(open, (&batch, &pages_of_batch), should_continue)?);
             self.state.forecast.lock().record_batch(&batch, began.elapsed());
         }
     }
@@ -264,13 +266,13 @@ impl PendingPage {
     }
 }
 
-/// Embeds each text; `None` for a text that the model rejects.
+/// Embeds each text, with the id of its page; `None` for a text that the model rejects.
 fn embed_texts(
     open: &OpenVectors,
-    texts: &[String],
+    (texts, pages): (&[String], &[u64]),
     should_continue: &dyn Fn() -> bool,
 ) -> Result<Vec<Option<Vec<f32>>>, EmbedError> {
-    match open.embedder.embed(texts, VectorPurpose::Document, should_continue) {
+    match open.embedder.embed_pages(texts, VectorPurpose::Document, pages, should_continue) {
         Ok(vectors) if vectors.len() == texts.len() => Ok(vectors.into_iter().map(Some).collect()),
         Ok(vectors) => {
             let message =
@@ -278,9 +280,8 @@ fn embed_texts(
             Err(EmbedError { kind: EmbedErrorKind::Model, message, hint: None })
         }
         Err(fault) if fault.kind == EmbedErrorKind::Text && texts.len() > 1 => {
-            let each = texts
-                .iter()
-                .map(|text| embed_texts(open, std::slice::from_ref(text), should_continue));
+            let each = texts.chunks(1).zip(pages.chunks(1));
+            let each = each.map(|one| embed_texts(open, one, should_continue));
             Ok(each.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
         }
         Err(fault) if fault.kind == EmbedErrorKind::Text => {

@@ -66,6 +66,11 @@ impl DatedPages {
         period.spans().find_map(|(first, last)| line_with_date(body, first, last))
     }
 
+    /// Whether the question has other words than those of the period.
+    pub(super) fn has_topic(&self) -> bool {
+        self.period.is_some() && !self.topic.is_empty()
+    }
+
     /// Finds the pages of the period that the question names: those that state one of its days,
     /// mention it, or were written on it.
     ///

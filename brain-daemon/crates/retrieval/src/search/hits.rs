@@ -3,9 +3,8 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use brain_base::clock::rfc3339;
 use brain_page::{self as page, FrontmatterText};
-use brain_protocol::{Hit, Slug, SourceId, TrustLevel};
+use brain_protocol::{Hit, TrustLevel};
 use brain_search::{Snippet, Snippeter};
 use brain_store::{Content, Hash, PageRecord, Reader, StoreError};
 
@@ -13,6 +12,7 @@ use super::dated::DatedPages;
 use super::fuse::RankingEntry;
 use brain_base::caller::Caller;
 use brain_pages::files::FileService;
+use brain_pages::pages::hit::page_hit;
 use brain_pages::provenance::{INGEST_KEYS, trust_of_lines, trust_of_row};
 
 /// Pages with the same text become one hit if the text has at least this many bytes, or if their
@@ -70,6 +70,7 @@ impl HitReader<'_> {
         let Some((source, slug, record)) = self.reader.by_id(page.id)? else { return Ok(()) };
         if let Some(hit) = list.with_text_of(&record) {
             hit.also_in.push(format!("{source}:{slug}"));
+            hit.copies.push(page.id);
             return Ok(());
         }
         let Content { frontmatter, body } = self.reader.content(&record)?;
@@ -86,11 +87,13 @@ impl HitReader<'_> {
             }
             None => trust_of_snippet(&record, &frontmatter, &body, snippet.range.clone()),
         };
+        let span = of_field.is_none().then_some(snippet.span);
         let snippet = of_field.unwrap_or(snippet);
         list.by_text.entry(record.content_hash).or_insert(list.hits.len());
-        let mut hit = hit(source, slug, record, page.score);
+        let mut hit = page_hit(source, slug, record, page.score);
         hit.path = path;
         hit.snippet = snippet.text;
+        hit.span = span;
         hit.highlights = snippet.highlights;
         hit.chunk = snippet.chunk;
         hit.line = snippet.line;
@@ -153,28 +156,4 @@ fn field_passage(
         .map(|line| (snippets.weight(&line), line))
         .max_by(|(one, _), (other, _)| one.total_cmp(other))?;
     (weight > weight_of_shown).then(|| snippets.snippet(&line, &[]))
-}
-
-fn hit(source: SourceId, slug: Slug, record: PageRecord, score: f32) -> Hit {
-    Hit {
-        copy_of: page::program_copy(&record.source_path).map(|copy| copy.original),
-        slug,
-        source_id: source,
-        title: record.title,
-        page_type: record.page_type,
-        score,
-        snippet: String::new(),
-        highlights: Vec::new(),
-        chunk: 0,
-        matched: Vec::new(),
-        updated_at: rfc3339(record.updated_at),
-        explain: Vec::new(),
-        line: 0,
-        source_kind: record.provenance.source_kind,
-        source_uri: record.provenance.source_uri,
-        url: None,
-        trust: TrustLevel::default(),
-        path: None,
-        also_in: Vec::new(),
-    }
 }

@@ -9,7 +9,8 @@
 //! | `kinds` | the pages of a kind: a type, a folder, a source or a tag |
 //! | `mentions`, `tagged`, `ordered` | lists that a search ranks first, too |
 //! | `values`, `labels` | values of frontmatter, and of lines such as `Lead: Ann` |
-//! | `people`, `sentences` | lists of people in pages, and in sentences such as `Ann took part.` |
+//! | `people` | who was at an event, and the events that a person attended |
+//! | `people_in_pages`, `sentences` | lists of people, and sentences such as `Ann took part.` |
 //! | `names_in_text` | items, names and links in a line |
 //! | `named` | events by words of their names, persons by their first name |
 
@@ -20,6 +21,7 @@ mod named;
 mod names_in_text;
 mod ordered;
 mod people;
+mod people_in_pages;
 mod sentences;
 mod tagged;
 mod values;

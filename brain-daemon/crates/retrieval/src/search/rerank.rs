@@ -48,7 +48,8 @@ impl SearchService {
         }
         let texts =
             candidates.iter_mut().map(|candidate| std::mem::take(&mut candidate.text)).collect();
-        match self.embedding.rerank(caller, question, texts) {
+        let pages = candidates.iter().filter_map(|candidate| Some(ranking.get(candidate.at)?.id));
+        match self.embedding.rerank(caller, question, (texts, pages.collect())) {
             Ok(relevances) => {
                 let places: Vec<usize> = candidates.iter().map(|candidate| candidate.at).collect();
                 reorder(ranking, &places, &relevances, explain);

@@ -98,6 +98,7 @@ impl<'a> SearchRun<'a> {
     /// If the index or the store cannot answer.
     pub(super) fn answer(mut self) -> Result<SearchAnswer, Fault> {
         let terms = self.terms(&self.parsed.query)?;
+        self.parsed.forget_period_in_name(&terms);
         self.question.asks_for_links = question_form(&terms).is_some();
         let conditions =
             Conditions { index: self.index, question: &self.question, pages: OnceCell::new() };
@@ -159,7 +160,7 @@ impl<'a> SearchRun<'a> {
             vectors.near.is_empty() && terms.subjects.is_empty() && !has_times && !reranks;
         let limit = self.question.limit;
         let depth = if is_text_only { limit + SPARE_HITS } else { DEPTH.max(limit) };
-        let mut text = self.search_words(depth)?;
+        let mut text = self.search_words(depth, &dated)?;
         // A word that is in no page can still be the verb of a question about a named page.
         if let Some(spelling) = &text.spelling
             && terms.subjects.is_empty()
@@ -171,14 +172,15 @@ impl<'a> SearchRun<'a> {
                 terms = corrected;
             }
             if !terms.subjects.is_empty() && depth < DEPTH {
-                text = self.search_words(DEPTH)?;
+                text = self.search_words(DEPTH, &dated)?;
             }
         }
         Ok(Findings { terms, text, vectors, dated, reranks })
     }
 
-    fn search_words(&self, limit: usize) -> Result<SearchResults, Fault> {
-        let question = Question { limit, ..self.question.clone() };
+    fn search_words(&self, limit: usize, dated: &DatedPages) -> Result<SearchResults, Fault> {
+        let day_words = self.parsed.day_words().filter(|_| dated.has_topic());
+        let question = Question { limit, day_words, ..self.question.clone() };
         self.index.search(&question).map_err(|e| index_fault(&e))
     }
 

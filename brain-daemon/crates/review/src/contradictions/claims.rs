@@ -3,9 +3,9 @@
 use brain_page::{Field, timeline};
 use jiff::civil::Date;
 
+use super::fact::{Fact, Subject, Timing};
 use super::fields::{VERBS, is_lasting, is_role, usual_name};
 use super::names::{LINK_CLOSE, LINK_OPEN, Names};
-use super::fact::{Fact, Subject, Timing};
 use super::sentence::{Place, fact};
 use super::span::{Span, period};
 use super::value::Value;

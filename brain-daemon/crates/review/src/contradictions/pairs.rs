@@ -7,9 +7,9 @@ use brain_page::{content_digest, hex};
 use jiff::civil::Date;
 
 use super::claims::{Claim, PageText, claims_of};
+use super::fact::{Subject, Timing};
 use super::fields::is_lasting;
 use super::names::Names;
-use super::fact::{Subject, Timing};
 
 /// A field with more values than this holds many.
 const MAX_VALUES: usize = 4;

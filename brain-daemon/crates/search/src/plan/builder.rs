@@ -13,7 +13,7 @@ use super::{
         name_key::{key_of_words, tag_key},
         name_query::NameQuery,
         numbers,
-        query::{Filter, Query, Reach, Unit, Word, simple_words},
+        query::{Filter, Query, Reach, Unit, Word, simple_words, words},
         token::Kind,
     },
     PageCondition, Pair, Phrase, Plan, Sequence, SequenceWord, WordGroup,
@@ -27,6 +27,8 @@ const SIGNS_WEIGHT: f32 = 1.2;
 const ALONE_WEIGHT: f32 = 4.0;
 /// Weight of a number of which the question's number is the beginning, or all of it.
 const NUMBER_WEIGHT: f32 = 1.1;
+/// Weight of a word of a day that ranks pages itself.
+const DAY_WORD_WEIGHT: f32 = 0.3;
 /// Weight of a code in any groups.
 const CODE_WEIGHT: f32 = 2.0;
 /// Maximum words that may be one word.
@@ -44,10 +46,12 @@ impl Plan {
         let query = &question.query;
         let mut builder = Builder::new(languages, analyzer);
         let is_being_typed = question.is_being_typed && query.ends_with_words();
-        builder.add_words(query, is_being_typed, question.prefer_quotes);
+        let day = question.day_words.clone().and_then(|range| query.plain.get(range));
+        builder.add_words(query, is_being_typed, question.prefer_quotes, day.unwrap_or_default());
         builder.add_conditions(query, question.prefer_quotes);
         if question.asks_for_links {
             builder.plan.sequences.clear();
+            builder.plan.pairs.clear();
         }
         builder.plan.with_options(question)
     }
@@ -123,6 +127,7 @@ impl Plan {
             && index < MAX_GROUPS
         {
             spelled.multiplier = times * weight;
+            spelled.spelling_of = Some(group);
             builder.plan.groups.push(spelled);
             let replaced = |at: usize| if at == group { index } else { at };
             let pairs =
@@ -148,8 +153,9 @@ impl<'a> Builder<'a> {
         Self { plan: Plan { languages, ..Plan::default() }, analyzer }
     }
 
-    /// Adds the groups that rank, their pairs, the sequences, and the question as a name.
-    fn add_words(&mut self, query: &Query, is_being_typed: bool, prefer_quotes: bool) {
+    /// Adds the groups that rank, their pairs, the sequences, and the question as a name. The words
+    /// of `day` count less.
+    fn add_words(&mut self, query: &Query, is_being_typed: bool, prefer_quotes: bool, day: &str) {
         self.plan.names = NameQuery::new(query, is_being_typed);
         let texts: Vec<&(Unit, Vec<Word>)> =
             query.units.iter().filter(|(unit, _)| unit.plain_text().is_some()).collect();
@@ -163,9 +169,10 @@ impl<'a> Builder<'a> {
         for (unit, words) in texts.iter().copied() {
             if let Unit::Words(text) = unit {
                 self.add_joined_words(words, is_stop);
-                self.add_codes(text);
+                self.add_codes(text, day);
             }
         }
+        self.weaken_words(day);
         for (unit, words) in texts.iter().copied() {
             match unit {
                 Unit::Required(_, Reach::Anywhere) if prefer_quotes => {
@@ -252,11 +259,21 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Adds a group for each code, so that pages with other groups of its digits are found.
-    fn add_codes(&mut self, text: &str) {
+    /// Makes the words of a day count less: the day itself ranks the pages that state it.
+    fn weaken_words(&mut self, day: &str) {
+        for word in words(day).iter().filter(|word| !word.is_number_part) {
+            let group = self.group_of(word).and_then(|group| self.plan.groups.get_mut(group));
+            group.into_iter().for_each(|it| it.multiplier = it.multiplier.min(DAY_WORD_WEIGHT));
+        }
+    }
+
+    /// Adds a group for each code, so that pages with other groups of its digits are found. The
+    /// digits of `day` are no code.
+    fn add_codes(&mut self, text: &str, day: &str) {
+        let day: String = day.chars().filter(char::is_ascii_digit).collect();
         let mut codes = Vec::new();
         numbers::each_code(text, &mut |code| codes.push(code.to_owned()));
-        for code in codes {
+        for code in codes.into_iter().filter(|code| *code != day) {
             let group = WordGroup {
                 exact: Some(HashedTerm::new(exact::key_of_code(&code))),
                 exact_weight: CODE_WEIGHT,
@@ -356,6 +373,7 @@ impl<'a> Builder<'a> {
             exact: None,
             exact_weight: EXACT_WEIGHT,
             joined: Vec::new(),
+            spelling_of: None,
         }
     }
 

@@ -7,9 +7,10 @@ use serde::{Serialize, de::DeserializeOwned};
 use super::{
     AttachmentRecord, AuditPage, CitationRecord, ClientRecord, Content, DerivedRows, FileRecord,
     JobRecord, OutboxRow, PageRecord, RecallRecord, SettledRecord, SourceRecord,
-    SourceSettingsRecord, StepHead, StepRecord, TokenRecord, VersionRecord,
+    SourceSettingsRecord, StepHead, StepRecord, TokenRecord, UndoneRecord, VersionRecord,
 };
 use crate::StoreError;
+use crate::ledger_records::{LeftRecord, SeenRecord};
 
 /// A value with a format number and an encoding.
 pub(crate) trait StoredValue: Serialize + DeserializeOwned {
@@ -41,11 +42,14 @@ stored! {
     ClientRecord = 1, "client";
     TokenRecord = 1, "token";
     AuditPage<'_> = 1, "page of the audit";
+    LeftRecord = 1, "request that left";
+    SeenRecord = 1, "call of an AI client";
     AttachmentRecord = 1, "attachment";
     CitationRecord = 1, "citation";
     RecallRecord = 1, "row of the test set";
     SettledRecord = 1, "settled contradiction";
     StepRecord = 1, "step of a page";
+    UndoneRecord = 1, "undo";
 }
 
 fn options() -> impl Options {

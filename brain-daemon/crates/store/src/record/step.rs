@@ -29,6 +29,8 @@ pub struct StepRecord {
     pub machine: Option<u128>,
     /// What the text was made from, apart from the page itself.
     pub made_from: Vec<Origin>,
+    /// Number of the first step of the same write: a move and a merge change several pages at once.
+    pub write: u64,
 }
 
 /// The first fields of a [`StepRecord`], for reads of many steps.
@@ -90,6 +92,39 @@ pub enum Origin {
     },
     /// Something outside: an address, a post, a call.
     Address(String),
+}
+
+/// What became of a step, or what an undo or a redo did. Schema 91.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum UndoneRecord {
+    /// The step was taken back.
+    Step {
+        /// The undo or redo that did it.
+        by: u64,
+    },
+    /// An undo or a redo.
+    Act(UndoAct),
+}
+
+/// An undo or a redo.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UndoAct {
+    /// Who asked for it.
+    pub actor: Actor,
+    /// The machine, in a shared brain.
+    pub machine: Option<u128>,
+    /// The number of the last change before it.
+    pub after: u64,
+    /// The steps that it took back.
+    pub taken_back: Vec<u64>,
+    /// The steps that it made.
+    pub made: Vec<u64>,
+    /// The undos that it took back, if it is a redo.
+    pub redo_of: Vec<u64>,
+    /// Whether it was taken back by a redo.
+    pub is_redone: bool,
+    /// The first of the acts that one request led to: each page that is moved back is one.
+    pub part_of: u64,
 }
 
 /// Returns what stands for a purged page's slug: its name may be what had to go.

@@ -1,9 +1,11 @@
-//! Verifies the rows that HTTP requests write: ingest jobs, clients, tokens and audited calls.
+//! Verifies the rows that HTTP requests write: ingest jobs, clients, tokens, audited calls and the
+//! two ledgers.
 
 use brain_protocol::{JobId, JobState};
 use redb::{ReadableTable, ReadableTableMetadata};
 
 use super::super::jobs::rows_of;
+use super::super::ledger_records::{LeftRecord, SeenRecord};
 use super::super::record::{AuditPage, ClientRecord, JobKind, JobRecord, TokenRecord, from_bytes};
 use super::super::replica::FIRST_SPOOLED_ID;
 use super::super::{StoreError, meta, tables as t};
@@ -29,6 +31,18 @@ impl Verifier<'_> {
         for row in self.required_table(t::AUDIT)?.iter()? {
             step()?;
             from_bytes::<AuditPage<'_>>(row?.1.value())?;
+        }
+        if let Some(seen) = self.table(t::SEEN)? {
+            for row in seen.iter()? {
+                step()?;
+                from_bytes::<SeenRecord>(row?.1.value())?;
+            }
+        }
+        if let Some(left) = self.table(t::LEFT)? {
+            for row in left.iter()? {
+                step()?;
+                from_bytes::<LeftRecord>(row?.1.value())?;
+            }
         }
         Ok(())
     }

@@ -12,6 +12,7 @@ use std::path::{Component, Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use brain_base::home::create_private_dir;
+use brain_base::outgoing::OpenRequest;
 use brain_converter::{Ending, convert, invalid};
 use brain_page::{ConvertedLine, attachment_name};
 use brain_protocol::{Command, Fault, FaultCode};
@@ -21,6 +22,7 @@ use serde_json::Value;
 use super::SyncService;
 use super::export_dir::export_dir;
 use super::exported_posts::ExportedPosts;
+use super::import_scrub::NameScrubber;
 use super::losses::Losses;
 
 /// A directory that is removed with this value.
@@ -43,6 +45,8 @@ pub(super) struct ConvertedPages {
     pub(super) posts: Option<ExportedPosts>,
     /// The entry of the export, or the document, for each path below `dir`.
     origins: HashMap<String, String>,
+    /// Removes secrets from the names of pages, if the import asks for that.
+    scrubber: Option<NameScrubber>,
 }
 
 /// A converted export.
@@ -55,8 +59,14 @@ pub(super) struct ConvertedExport {
 }
 
 impl ConvertedPages {
-    fn new(dir: ScratchDir) -> Self {
-        Self { dir, lost: Losses::default(), posts: None, origins: HashMap::new() }
+    fn new(dir: ScratchDir, should_scrub: bool) -> Self {
+        Self {
+            dir,
+            lost: Losses::default(),
+            posts: None,
+            origins: HashMap::new(),
+            scrubber: should_scrub.then(NameScrubber::default),
+        }
     }
 
     /// Returns the directory with a markdown file for each page.
@@ -71,6 +81,10 @@ impl ConvertedPages {
 
     /// Writes the file of a line, or records what was lost.
     pub(super) fn accept(&mut self, line: ConvertedLine) -> Result<(), Fault> {
+        let line = match &mut self.scrubber {
+            Some(scrubber) => scrubber.scrub(line),
+            None => line,
+        };
         match line {
             ConvertedLine::Page { from, path, markdown } => {
                 let file_path = format!("{path}.md");
@@ -121,7 +135,8 @@ impl ConvertedPages {
 
 impl SyncService {
     /// Converts the export at `path`. Returns `None` if it is none: a directory of markdown, or an
-    /// unknown file. `format` is the name of its format, if the user gave one.
+    /// unknown file. `format` is the name of its format, if the user gave one. `should_scrub` says
+    /// whether secrets are removed from names.
     ///
     /// # Errors
     /// `usage` for an unknown name of a format, `cancelled`, or `io`.
@@ -129,6 +144,7 @@ impl SyncService {
         &self,
         path: &Path,
         format: Option<&str>,
+        should_scrub: bool,
         progress: &dyn Progress,
     ) -> Result<Option<ConvertedExport>, Fault> {
         let mut program = self.env.converters.own_command();
@@ -136,9 +152,14 @@ impl SyncService {
         let mut export: Option<ConvertedExport> = None;
         let count = Cell::new(0);
         let should_continue = || progress.at(0, count.get()) && !self.env.stop.is_cancelled();
+        let _program = OpenRequest::of_program(
+            &self.env.outgoing,
+            program.first().map_or("", String::as_str),
+            "import",
+        );
         let ending = convert(&program, path, &should_continue, &mut |line| {
             if let ConvertedLine::Format { title, .. } = line {
-                let pages = ConvertedPages::new(self.scratch_dir()?);
+                let pages = ConvertedPages::new(self.scratch_dir()?, should_scrub);
                 export = Some(ConvertedExport { pages, format: title, problem: None });
             } else if let Some(export) = &mut export {
                 export.pages.accept(line)?;
@@ -188,12 +209,13 @@ impl SyncService {
         })
     }
 
-    /// Returns an empty directory for converted pages.
+    /// Returns an empty directory for converted pages. `should_scrub` says whether secrets are
+    /// removed from their names.
     ///
     /// # Errors
     /// If it cannot be made.
-    pub(super) fn converted_pages(&self) -> Result<ConvertedPages, Fault> {
-        Ok(ConvertedPages::new(self.scratch_dir()?))
+    pub(super) fn converted_pages(&self, should_scrub: bool) -> Result<ConvertedPages, Fault> {
+        Ok(ConvertedPages::new(self.scratch_dir()?, should_scrub))
     }
 
     /// Makes the empty directory for a conversion.

@@ -35,7 +35,7 @@ impl DocumentPlaces {
             // The link is a path from the folder of the page, whatever it could mean else.
             Some(NewTarget { old_slug: slug.clone(), path, name: None })
         };
-        let moved = MovedFile { old_slug: &slug, old_path: &file, new_path: &file };
+        let moved = MovedFile { old_slug: &slug, old_path: &file, new_path: &file, folders: &[] };
         let rewritten = retarget_links(&text, moved, |_| false, new_target);
         match rewritten.rewritten_count {
             0 => markdown,

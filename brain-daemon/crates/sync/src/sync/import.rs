@@ -59,6 +59,7 @@ impl SyncService {
         let mode = record.clone().map_or(ImportMode::DryRun, ImportMode::Recorded);
         let mut run = ImportRun::new(self, caller, progress, &source, mode, files);
         run.since = since;
+        run.should_scrub = request.scrub;
         run.tally.add_problems(request, &mut input, &mut found);
         let _refresh = self.index.refresh_on_drop();
         let with_id = |fault| match &record {
@@ -67,7 +68,11 @@ impl SyncService {
         };
         let former = current_act();
         let act = Act {
-            actor: Actor { door: "import".into(), run: record.as_ref().map(|r| r.id.clone()), ..former.actor },
+            actor: Actor {
+                door: "import".into(),
+                run: record.as_ref().map(|r| r.id.clone()),
+                ..former.actor
+            },
             ..former
         };
         let posts = acting(act, || {

@@ -3,9 +3,10 @@
 //! So a document that a parser cannot read, or that ends the parser, is a failure of its own, and
 //! the others are imported.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
+use brain_base::outgoing::OpenRequest;
 use brain_converter::{Ending, convert};
 use brain_files::MarkdownFile;
 use brain_page::ConvertedLine;
@@ -119,6 +120,16 @@ impl Document {
 }
 
 impl SyncService {
+    /// Records the programs that read these documents, which may send by themselves: one line for
+    /// each program, until the result is dropped.
+    fn record_programs(&self, documents: &[Document]) -> Vec<OpenRequest> {
+        let command = |document: &Document| self.env.converters.command(&document.path);
+        let names = documents.iter().filter_map(|it| command(it).into_iter().next());
+        let names: BTreeSet<String> = names.collect();
+        let log = &self.env.outgoing;
+        names.iter().filter_map(|name| OpenRequest::of_program(log, name, "import")).collect()
+    }
+
     /// Converts documents of the directory `root` into `pages`.
     ///
     /// # Errors
@@ -132,6 +143,7 @@ impl SyncService {
         should_continue: &(dyn Fn() -> bool + Sync),
     ) -> Result<Vec<DocumentResult>, Fault> {
         let pages = Mutex::new(pages);
+        let _programs = self.record_programs(documents);
         let results = map_in_parallel(documents, |document| {
             let program = self.env.converters.command(&document.path);
             let path = root.join(&document.path);

@@ -42,6 +42,8 @@ pub(super) struct ImportInput {
     pub(super) route: &'static IngestRoute,
     /// Why an export is not recognised.
     pub(super) warning: Option<String>,
+    /// Whether secrets are removed from the texts.
+    pub(super) should_scrub: bool,
 }
 
 pub(super) enum InputKind {
@@ -125,7 +127,7 @@ impl SyncService {
                 ));
                 None
             }
-            format => self.convert(&path, format, progress)?,
+            format => self.convert(&path, format, request.scrub, progress)?,
         };
         let kind = match export {
             Some(export) => InputKind::Export(export),
@@ -136,7 +138,8 @@ impl SyncService {
             Some(name) => format!("{UPLOAD}{name}"),
             None => uri(&path),
         };
-        Ok(ImportInput { path, address, kind, route: &IMPORT, warning })
+        let should_scrub = request.scrub;
+        Ok(ImportInput { path, address, kind, route: &IMPORT, warning, should_scrub })
     }
 
     /// Lists the markdown files of an import.

@@ -10,6 +10,7 @@ use brain_store::{LineChange, NewPage, Provenance, StoreError};
 
 use super::import_attachments::PageWithFiles;
 use super::import_input::ImportInput;
+use super::import_scrub::scrub_document;
 
 /// A page to store.
 pub(super) struct ImportPage {
@@ -22,6 +23,8 @@ pub(super) struct ImportPage {
     pub(super) page: NewPage,
     /// The paths of files that its body names.
     pub(super) named_files: Vec<String>,
+    /// The kinds of the secrets that were removed from its text.
+    pub(super) secrets: Vec<&'static str>,
 }
 
 impl ImportPage {
@@ -48,7 +51,11 @@ pub(super) fn read_page(
             return Err(format!("it has {size} bytes, more than the limit of {MAX_CONTENT}"));
         }
         let bytes = std::fs::read(&file_path).map_err(|e| e.to_string())?;
-        let document = read_document(&bytes, "it").map_err(unread_reason)?;
+        let mut document = read_document(&bytes, "it").map_err(unread_reason)?;
+        let secrets = match input.should_scrub {
+            true => scrub_document(&mut document)?,
+            false => Vec::new(),
+        };
         let uri = input.uri(path);
         let previous = match has_claims(&document.frontmatter) {
             true => stored_provenance(slug).map_err(|error| error.to_string())?,
@@ -71,7 +78,7 @@ pub(super) fn read_page(
         let dates = NoteDates { commits, file, is_converted, ..page.dates };
         let page = NewPage { dates, ..page };
         let (path, slug) = (path.to_owned(), slug.clone());
-        Ok(ImportPage { path, slug, frontmatter, verified_frontmatter, page, named_files })
+        Ok(ImportPage { path, slug, frontmatter, verified_frontmatter, page, named_files, secrets })
     };
     page().map_err(|reason| ImportFailure { path: input.name(path).to_owned(), reason })
 }

@@ -1,10 +1,9 @@
 //! The record of an import: a file of JSON lines in `imports/` of the home.
 //!
-//! It keeps the report of the import, and the former versions of its pages, by which the import can
-//! be undone. They are on the disk before the pages are in the store, so that an import that a crash
-//! ended can be undone, too.
+//! It keeps the report of the import, and the names of its pages. The names are on the disk before
+//! the pages are in the store, so that an import that a crash ended has a report, too.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,7 +14,6 @@ use brain_base::json_lines;
 use brain_protocol::{
     Command, Fault, FaultCode, ImportReply, ImportReportsReply, ImportRow, Slug, SourceId, hint,
 };
-use brain_store::PageRecord;
 use serde::{Deserialize, Serialize};
 
 /// The extension of a record.
@@ -28,7 +26,13 @@ enum Line {
     /// The first line.
     Began { path: String, source: SourceId, at: String },
     /// Pages that the import is about to write at `at`, in Unix milliseconds.
-    Pages { at: i64, pages: Vec<FormerState> },
+    Pages {
+        at: i64,
+        pages: Vec<NamedPage>,
+        /// Pages that had the imported text already.
+        #[serde(default)]
+        unchanged: Vec<Slug>,
+    },
     /// Posts go to the files of the collector in this directory.
     Posts { directory: String },
     /// The import ended with this reply.
@@ -37,34 +41,10 @@ enum Line {
     Undone { at: String },
 }
 
-/// A page before an import wrote it.
+/// A page that an import writes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct FormerState {
+pub(super) struct NamedPage {
     pub(super) slug: Slug,
-    /// Its version; `None` if it was not there.
-    pub(super) version: Option<u32>,
-    /// Whether it was deleted.
-    #[serde(default)]
-    pub(super) is_deleted: bool,
-    /// When the import wrote it, in Unix milliseconds: the time of its line.
-    #[serde(skip)]
-    pub(super) written_at: i64,
-}
-
-impl FormerState {
-    /// The version that the import writes.
-    pub(super) fn written_version(&self) -> u32 {
-        self.version.map_or(1, |version| version + 1)
-    }
-
-    pub(super) fn of(slug: &Slug, page: Option<&PageRecord>) -> Self {
-        Self {
-            slug: slug.clone(),
-            version: page.map(|page| page.version),
-            is_deleted: page.is_some_and(|page| page.deleted_at.is_some()),
-            written_at: 0,
-        }
-    }
 }
 
 /// The directory with the records of imports.
@@ -84,8 +64,10 @@ pub(super) struct ImportRecord {
 pub(super) struct RecordedImport {
     pub(super) row: ImportRow,
     pub(super) source: SourceId,
-    /// The pages that the import wrote or was about to write, by slug.
-    pub(super) pages: BTreeMap<Slug, FormerState>,
+    /// The pages that the import wrote or was about to write.
+    pages: BTreeSet<Slug>,
+    /// The pages that had the imported text already.
+    pub(super) unchanged: BTreeSet<Slug>,
     /// The directory of the collector that got posts.
     pub(super) posts_directory: Option<String>,
     pub(super) report: Option<ImportReply>,
@@ -176,8 +158,17 @@ impl ImportRecords {
 impl ImportRecord {
     /// Adds pages that are about to be written at `at`, in Unix milliseconds. They are on the disk
     /// when this returns.
-    pub(super) fn add_pages(&self, at: i64, pages: Vec<FormerState>) -> Result<(), Fault> {
-        if pages.is_empty() { Ok(()) } else { self.add(&Line::Pages { at, pages }) }
+    pub(super) fn add_pages(
+        &self,
+        at: i64,
+        pages: Vec<Slug>,
+        unchanged: Vec<Slug>,
+    ) -> Result<(), Fault> {
+        if pages.is_empty() && unchanged.is_empty() {
+            return Ok(());
+        }
+        let pages = pages.into_iter().map(|slug| NamedPage { slug }).collect();
+        self.add(&Line::Pages { at, pages, unchanged })
     }
 
     /// Adds that posts are about to be written to the files of the collector in `directory`.
@@ -221,19 +212,18 @@ impl ImportRecord {
         let mut import = RecordedImport {
             row,
             source,
-            pages: BTreeMap::new(),
+            pages: BTreeSet::new(),
+            unchanged: BTreeSet::new(),
             posts_directory: None,
             report: None,
         };
         for line in lines {
             match line {
                 Line::Began { .. } => {}
-                Line::Pages { at, pages } => {
-                    // A transaction that was run again adds its pages again.
-                    let page = |page: FormerState| {
-                        (page.slug.clone(), FormerState { written_at: at, ..page })
-                    };
-                    import.pages.extend(pages.into_iter().map(page));
+                // A transaction that was run again adds its pages again.
+                Line::Pages { pages, unchanged, .. } => {
+                    import.pages.extend(pages.into_iter().map(|page| page.slug));
+                    import.unchanged.extend(unchanged);
                 }
                 Line::Posts { directory } => import.posts_directory = Some(directory),
                 Line::Ended { reply } => {

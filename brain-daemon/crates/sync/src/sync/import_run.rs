@@ -24,7 +24,7 @@ use super::import_effect::{ImportEffect, StoredTexts};
 use super::import_input::{ImportInput, InputKind};
 use super::import_page::{ImportPage, read_page};
 use super::import_posts::{PostImport, PostKeeper};
-use super::import_record::{FormerState, ImportRecord};
+use super::import_record::ImportRecord;
 use super::import_tally::ImportTally;
 
 /// Why a page is not written.
@@ -94,6 +94,8 @@ pub(super) struct ImportRun<'a> {
     pub(super) source: &'a SourceId,
     /// Only pages that changed at this time or later, in Unix milliseconds.
     pub(super) since: Option<i64>,
+    /// Whether secrets are removed from the texts.
+    pub(super) should_scrub: bool,
     pub(super) mode: ImportMode,
     pub(super) tally: ImportTally,
     /// The slugs of the pages so far. No two files of an import become one page.
@@ -120,6 +122,7 @@ impl<'a> ImportRun<'a> {
             progress,
             source,
             since: None,
+            should_scrub: false,
             mode,
             tally: ImportTally::default(),
             slugs: HashSet::new(),
@@ -222,7 +225,7 @@ impl<'a> ImportRun<'a> {
         let mut unread = Vec::new();
         let places = DocumentPlaces::of(documents.iter().filter_map(Document::one_page));
         for batch in documents.chunks(import_documents::BATCH) {
-            let mut pages = self.service.converted_pages()?;
+            let mut pages = self.service.converted_pages(self.should_scrub)?;
             let results = {
                 let should_continue = || self.should_continue();
                 self.service.convert_documents(
@@ -249,6 +252,7 @@ impl<'a> ImportRun<'a> {
                 kind: InputKind::Documents(pages),
                 route: self.mode.route(),
                 warning: None,
+                should_scrub: self.should_scrub,
             };
             let files = self.service.import_files(&input, root)?.files;
             let (done, total) = (self.done + batch.len() as u64, self.total);
@@ -324,7 +328,10 @@ impl<'a> ImportRun<'a> {
                     self.tally.older += 1;
                     self.tally.named_files.extend(page.named_files);
                 }
-                _ => pages.push(page),
+                _ => {
+                    self.tally.count_secrets(input.name(&page.path), &page.secrets);
+                    pages.push(page);
+                }
             }
         }
         let mut with_files: Vec<PageWithFiles> =
@@ -359,18 +366,19 @@ impl<'a> ImportRun<'a> {
         let applied = service.store.write(move |transaction| {
             transaction.mark_as_bulk();
             let mut effects = Vec::with_capacity(pages.len());
-            let mut before = Vec::new();
+            let (mut written, mut unchanged) = (Vec::new(), Vec::new());
             for page in &pages {
                 let existing = transaction.page(&id, &page.slug)?;
-                let former = FormerState::of(&page.slug, existing.as_ref());
                 let effect = ImportEffect::of(page, existing, &InTransaction(transaction))?;
-                if matches!(effect, ImportEffect::Write(_)) {
-                    before.push(former);
+                match effect {
+                    ImportEffect::Write(_) => written.push(page.slug.clone()),
+                    ImportEffect::Unchanged(_) => unchanged.push(page.slug.clone()),
+                    ImportEffect::Blank | ImportEffect::Keep => {}
                 }
                 effects.push(effect);
             }
             if let Some(record) = mode.record() {
-                record.add_pages(now, before)?;
+                record.add_pages(now, written, unchanged)?;
             }
             let mut out = Vec::with_capacity(pages.len());
             for (ImportPage { slug, page, .. }, effect) in pages.iter().zip(effects) {

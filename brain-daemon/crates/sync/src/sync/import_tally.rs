@@ -22,6 +22,8 @@ pub(super) struct ImportTally {
     pub(super) restored: u64,
     pub(super) unchanged: u64,
     pub(super) older: u64,
+    /// The number of secrets that were removed.
+    pub(super) secrets: u64,
     pub(super) failures: Failures,
     pub(super) warnings: Vec<String>,
     /// What is in no page, or only in part.
@@ -50,6 +52,14 @@ impl ImportTally {
         for (path, reason) in std::mem::take(&mut found.unreadable) {
             let path = if path.is_empty() { request.path.clone() } else { path };
             self.failures.add(path, reason);
+        }
+    }
+
+    /// Counts the secrets that were removed from the page of `from`, which stays otherwise whole.
+    pub(super) fn count_secrets(&mut self, from: &str, kinds: &[&str]) {
+        if !kinds.is_empty() {
+            self.secrets += kinds.len() as u64;
+            self.lost.add(from.to_owned(), format!("removed: {}", kinds.join(", ")));
         }
     }
 
@@ -125,6 +135,7 @@ impl ImportTally {
             not_imported: self.lost.named,
             left_out: IgnoredFiles::default(),
             posts: None,
+            secrets: self.secrets,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use brain_core::{MAX_UPLOAD, UploadedFile};
 use brain_protocol::{
-    ImportFailure, ImportReply, ImportReportsReply, ImportRow, ImportUndoReply, SourceRow,
+    ImportFailure, ImportReply, ImportReportsReply, ImportRow, SourceRow, UndoEffect, UndoReply,
 };
 use maud::{Markup, html};
 
@@ -139,7 +139,7 @@ pub(super) fn report(session: &Session, reply: &ImportReportsReply) -> Markup {
                     (csrf(session))
                     input type="hidden" name="id" value=(import.id);
                     p {
-                        "New pages are deleted, and changed ones get their former text. Pages that "
+                        "New pages are deleted, and changed ones get their former text. Lines that "
                         "were changed since then stay."
                     }
                     button { "Take it back" }
@@ -152,13 +152,25 @@ pub(super) fn report(session: &Session, reply: &ImportReportsReply) -> Markup {
 }
 
 /// Shows what became of the pages of an import that was undone.
-pub(super) fn undone(reply: &ImportUndoReply) -> Markup {
+pub(super) fn undone(reply: &UndoReply) -> Markup {
+    let kept = reply.pages.iter().filter(|row| row.effect == UndoEffect::KeptInPart);
+    let kept: Vec<ImportFailure> = kept
+        .map(|row| {
+            let lines = match row.kept_lines {
+                0 => None,
+                count => Some(format!("lines of later edits: {count}")),
+            };
+            let reasons: Vec<String> = lines.into_iter().chain(row.conflicts.clone()).collect();
+            ImportFailure { path: row.page.slug.to_string(), reason: reasons.join("; ") }
+        })
+        .collect();
     html! {
         p class="notice good" role="status" {
-            "The import is taken back. Deleted: " (pages(reply.deleted)) ". With their former text: "
-            (pages(reply.reverted)) ". As they are: " (pages(reply.kept_total)) "."
+            "The import is taken back. As before: " (pages(reply.taken_back))
+            ". With later edits: " (pages(reply.kept_in_part))
+            ". As they are: " (pages(reply.untouched)) "."
         }
-        (failures("Pages that stay", &reply.kept, reply.kept_total))
+        (failures("Pages with later edits, which stay", &kept, reply.kept_in_part))
         p { a href="/web/deleted" { "Deleted pages" } " can be restored for 72 hours." }
         p { a href=(PATH) { "All imports" } }
     }

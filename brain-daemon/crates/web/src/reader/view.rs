@@ -119,6 +119,7 @@ fn actions(session: &Session, name: &str, page: &Page) -> Markup {
             a class="button" id="history" href=(Text(&encoded_path("/web/history/", name))) {
                 "Versions (" (page.version) ")"
             }
+            a class="button" href=(Text(&encoded_path("/web/why/", name))) { "Why" }
             a class="button" href=(Text(&graph::path_around(name))) { "Graph" }
         }
         details class="danger" {

@@ -17,6 +17,9 @@ const MAX_DEPTH: usize = 3;
 /// Maximum number of rows that are read to find the folders of a source.
 const MAX_STEPS: usize = 5_000;
 
+/// What is not known if there are more pages of a kind than are read.
+pub(super) const CUT_DOUBT: &str = "whether other pages fit: more pages exist than were read";
+
 /// The pages of a kind.
 #[derive(Debug, Default)]
 pub(super) struct KindPages {

@@ -12,7 +12,7 @@ use brain_search::Subject;
 use brain_store::PageEntry;
 
 use super::super::target_pages::kinds;
-use super::people::people_list;
+use super::people_in_pages::people_list;
 use super::{ListReader, days, names};
 
 /// Maximum number of pages whose names are compared with a question.

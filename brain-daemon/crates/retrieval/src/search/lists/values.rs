@@ -11,9 +11,10 @@ use brain_search::{QuestionWord, Subject};
 use brain_store::{Content, PageEntry, StoreError, unless_damaged};
 use jiff::civil::Date;
 
+use super::kinds::CUT_DOUBT;
 use super::labels::labelled_values;
 use super::names_in_text::link_in;
-use super::people::linked_page;
+use super::people_in_pages::linked_page;
 use super::{ListAnswer, ListEntry, ListReader, PageList, folded_words, names};
 
 /// The similarity of a word and a key that mean the same.
@@ -66,8 +67,7 @@ impl ListReader<'_> {
             let without = |has: &&Vec<String>| keys.iter().all(|key| !has.contains(key));
             let count = lacking.iter().filter(without).count();
             if kind.is_cut {
-                list.doubt =
-                    Some("whether other pages fit: more pages exist than were read".into());
+                list.doubt = Some(CUT_DOUBT.into());
             } else if count > 0 {
                 let noun = if count == 1 { "page" } else { "pages" };
                 list.doubt = Some(format!("{count} {noun} without \"{}\"", keys.join("\", \"")));

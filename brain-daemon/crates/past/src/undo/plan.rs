@@ -1,0 +1,318 @@
+//! What an undo makes of one page.
+
+use brain_page::Document;
+use brain_pages::write_page::{build_new_page, stored_document};
+use brain_protocol::{Doer, Fault, PageRef, Slug, SourceId, UndoEffect, UndonePage};
+use brain_store::{
+    Author, LineChange, NewPage, PageRecord, Provenance, Reader, StepKind, VersionRecord,
+};
+
+use super::past::{Moment, Part, moments, version};
+use super::select::Steps;
+use super::text::{Line, added_lines, are_equal, join, lines, marks, reverse, turn_back};
+use crate::why::{doer, event};
+
+/// How a page changes.
+pub(super) enum Change {
+    /// It stays as it is.
+    Nothing,
+    /// It is deleted.
+    Delete,
+    /// It is restored with the text that it has.
+    Restore,
+    /// It gets this text, and is then perhaps deleted.
+    Write { page: Box<NewPage>, deletes: bool },
+}
+
+/// What becomes of a page.
+pub(super) struct PagePlan {
+    pub(super) source: SourceId,
+    pub(super) slug: Slug,
+    pub(super) record: PageRecord,
+    pub(super) change: Change,
+    /// The steps that are taken back with it.
+    pub(super) steps: Vec<u64>,
+    /// The versions that are taken back.
+    pub(super) versions: Vec<u32>,
+    /// Whether a former text is not there any more.
+    pub(super) lacks_text: bool,
+    pub(super) row: UndonePage,
+}
+
+impl PagePlan {
+    /// Returns a plan that changes nothing.
+    pub(super) fn untouched(
+        (source, slug, record): (SourceId, Slug, PageRecord),
+        reason: Option<String>,
+    ) -> Self {
+        let row = UndonePage {
+            page: PageRef::new(&source, &slug),
+            effect: UndoEffect::Untouched,
+            event: None,
+            by: Doer::default(),
+            deleted: record.deleted_at.is_some(),
+            kept_lines: 0,
+            kept_by: Vec::new(),
+            conflicts: Vec::new(),
+            reason,
+        };
+        let (steps, versions) = (Vec::new(), Vec::new());
+        let change = Change::Nothing;
+        Self { source, slug, record, change, steps, versions, lacks_text: false, row }
+    }
+}
+
+/// The text of a page after versions of it are taken back.
+struct NewText {
+    lines: Vec<Line>,
+    /// The version whose text it is, if it is one.
+    same_as: Option<VersionRecord>,
+    /// Whether a version was taken back that created the page.
+    from_nothing: bool,
+    conflicts: Vec<String>,
+    lacks_text: bool,
+}
+
+/// Plans what becomes of the page `id` without the steps `selected`. `author` writes the new
+/// version. Returns `None` if the page is purged.
+pub(super) fn plan_page(
+    reader: &Reader,
+    author: &Author,
+    id: u64,
+    selected: &Steps,
+) -> Result<Option<PagePlan>, Fault> {
+    let Some(entry) = reader.by_id_including_deleted(id)? else { return Ok(None) };
+    let (source, slug, record) = entry.clone();
+    let past = moments(reader, &record, selected)?;
+    let is_there = is_active_without(&past);
+    let mut plan = PagePlan::untouched(entry, None);
+    let taken: Vec<&Moment> = past.iter().filter(|moment| moment.part == Part::Selected).collect();
+    let (Some(first), Some(last)) = (taken.first(), taken.last()) else { return Ok(Some(plan)) };
+    plan.row.event = Some(event(first.step.kind));
+    plan.row.by = doer(last.seq, &last.step, None);
+    if reader.sources()?.iter().all(|(id, _)| *id != source) {
+        plan.row.reason = Some(format!("its source \"{source}\" was removed"));
+        return Ok(Some(plan));
+    }
+    let deletion = past.iter().rev().find(|moment| moment.step.kind == StepKind::Deleted);
+    if record.deleted_at.is_some()
+        && let Some(by_other) = deletion.filter(|moment| moment.part == Part::Stands)
+    {
+        plan.row.reason = Some(format!("it was deleted since by {}", by_other.who()));
+        return Ok(Some(plan));
+    }
+    plan.steps = taken.iter().map(|moment| moment.seq).collect();
+    plan.versions =
+        taken.iter().filter(|moment| moment.is_write()).map(|moment| moment.step.version).collect();
+    let is_written = past.iter().any(Moment::is_standing_write);
+    if !is_written {
+        // Nobody else wrote it.
+        (plan.change, plan.row.effect) = match record.deleted_at {
+            None => (Change::Delete, UndoEffect::TakenBack),
+            Some(_) => (Change::Nothing, UndoEffect::Untouched),
+        };
+        plan.row.deleted = true;
+        return Ok(Some(plan));
+    }
+    let Some(current) = version(reader, &record, record.version)? else {
+        plan.row.reason = Some("its text is damaged".to_owned());
+        plan.steps.clear();
+        return Ok(Some(plan));
+    };
+    let text = new_text(reader, &record, &current, &past)?;
+    plan.lacks_text = text.lacks_text;
+    add_kept(reader, &record, &mut plan.row, &past, &text)?;
+    let page = new_page(reader, author, &slug, &current, &past, text, &mut plan.row)?;
+    let is_there = is_there && page.as_ref().is_none_or(|page| !is_blank(page));
+    plan.row.deleted = !is_there;
+    plan.change = match (page, record.deleted_at.is_some(), is_there) {
+        (None, false, true) | (None, true, false) => Change::Nothing,
+        (None, true, true) => Change::Restore,
+        (None, false, false) => Change::Delete,
+        (Some(page), _, _) if is_blank(&page) => Change::Delete,
+        (Some(page), _, is_there) => Change::Write { page: Box::new(page), deletes: !is_there },
+    };
+    let is_same = matches!(plan.change, Change::Nothing);
+    let is_kept = plan.row.kept_lines > 0 && !is_same || !plan.row.conflicts.is_empty();
+    plan.row.effect = match (is_same, is_kept) {
+        (_, true) => UndoEffect::KeptInPart,
+        (true, false) => UndoEffect::Untouched,
+        (false, false) => UndoEffect::TakenBack,
+    };
+    Ok(Some(plan))
+}
+
+fn is_blank(page: &NewPage) -> bool {
+    let frontmatter = page.content.frontmatter.parsed().map(|it| it.is_empty());
+    page.content.body.trim().is_empty() && frontmatter.unwrap_or(false)
+}
+
+/// Whether the page would be active without the selected steps.
+fn is_active_without(past: &[Moment]) -> bool {
+    let mut is_active = false;
+    for moment in past.iter().filter(|moment| moment.part == Part::Stands) {
+        match moment.step.kind {
+            StepKind::Created | StepKind::Written | StepKind::Restored => is_active = true,
+            StepKind::Deleted | StepKind::Purged => is_active = false,
+            StepKind::Moved | StepKind::TextKept | StepKind::FileReplaced => {}
+        }
+    }
+    is_active
+}
+
+/// Takes the selected versions back from the current text, the newest first, each against the
+/// version before it.
+fn new_text(
+    reader: &Reader,
+    record: &PageRecord,
+    current: &VersionRecord,
+    past: &[Moment],
+) -> Result<NewText, Fault> {
+    let mut text = NewText {
+        lines: lines(&current.record, &current.content),
+        same_as: None,
+        from_nothing: false,
+        conflicts: Vec::new(),
+        lacks_text: false,
+    };
+    let of = |version: &VersionRecord| lines(&version.record, &version.content);
+    for moment in past.iter().rev().filter(|moment| moment.is_write()) {
+        if !matches!(moment.part, Part::Selected | Part::LinkTurn) {
+            continue;
+        }
+        let written = version(reader, record, moment.step.version)?;
+        let parent = match moment.parent {
+            Some(number) => version(reader, record, number)?,
+            None => None,
+        };
+        let (Some(written), true) = (written, parent.is_some() || moment.parent.is_none()) else {
+            if moment.part == Part::Selected {
+                text.lacks_text = true;
+                text.conflicts.push(format!(
+                    "version {} stays, because the text before it is purged or pruned",
+                    moment.step.version
+                ));
+            }
+            continue;
+        };
+        let (written, before) = (of(&written), parent.as_ref().map(of).unwrap_or_default());
+        if moment.part == Part::LinkTurn {
+            turn_back(&mut text.lines, &before, &written);
+            continue;
+        }
+        let is_exact = are_equal(&written, &text.lines);
+        let turns_links = super::past::is_link_turn(reader, moment.seq, &moment.step)?;
+        let done = reverse(&written, &before, std::mem::take(&mut text.lines), turns_links);
+        text.lines = done.lines;
+        text.conflicts.extend(done.conflicts);
+        text.same_as = parent.filter(|_| is_exact);
+        text.from_nothing |= moment.parent.is_none();
+    }
+    Ok(text)
+}
+
+/// Adds to the row what stays of later edits by others.
+fn add_kept(
+    reader: &Reader,
+    record: &PageRecord,
+    row: &mut UndonePage,
+    past: &[Moment],
+    text: &NewText,
+) -> Result<(), Fault> {
+    row.conflicts.clone_from(&text.conflicts);
+    let Some(first) = past.iter().position(|moment| moment.part == Part::Selected) else {
+        return Ok(());
+    };
+    let later: Vec<&Moment> =
+        past.iter().skip(first).filter(|moment| moment.is_standing_write()).collect();
+    if later.is_empty() {
+        return Ok(());
+    }
+    let before = match past.get(first).and_then(|moment| moment.parent) {
+        Some(number) => version(reader, record, number)?,
+        None => None,
+    };
+    let before = before.map(|it| lines(&it.record, &it.content)).unwrap_or_default();
+    row.kept_lines = added_lines(&before, &text.lines);
+    for moment in later {
+        let who = moment.who();
+        if row.kept_lines > 0 && !row.kept_by.contains(&who) {
+            row.kept_by.push(who);
+        }
+    }
+    Ok(())
+}
+
+/// Builds the page with the new text; `None` if it is the one that the page has.
+fn new_page(
+    reader: &Reader,
+    author: &Author,
+    slug: &Slug,
+    current: &VersionRecord,
+    past: &[Moment],
+    text: NewText,
+    row: &mut UndonePage,
+) -> Result<Option<NewPage>, Fault> {
+    if let Some(version) = text.same_as {
+        let is_same = version.content == current.content
+            && version.record.marks == current.record.marks
+            && version.record.provenance == current.record.provenance;
+        return if is_same { Ok(None) } else { page_of_version(author, slug, version).map(Some) };
+    }
+    if are_equal(&text.lines, &lines(&current.record, &current.content)) {
+        return Ok(None);
+    }
+    let joined = join(&text.lines);
+    let Ok(mut document) = Document::parse(&joined) else {
+        row.conflicts.push("all stays, because the frontmatter would be malformed".to_owned());
+        return Ok(None);
+    };
+    if text.from_nothing {
+        document.body = document.body.trim_start_matches(['\r', '\n']).into();
+    }
+    let mut standing = past.iter().filter(|moment| moment.is_standing_write());
+    let is_of_owner = text.from_nothing
+        && row.conflicts.is_empty()
+        && standing.all(|moment| moment.who() == "owner");
+    let provenance = standing_provenance(reader, current, past, is_of_owner)?;
+    let change = (author.clone(), LineChange::SameMarks);
+    let mut page = build_new_page(slug, document, provenance, None, change)?;
+    let has_outside_title = current.record.has_outside_title
+        && page.title.as_ref().is_none_or(|title| *title == current.record.title);
+    let marks = marks(&text.lines, &page.content.file_text());
+    page.line_change = LineChange::OfVersion { marks, has_outside_title };
+    Ok(Some(page))
+}
+
+/// Returns a version as the page to write.
+fn page_of_version(author: &Author, slug: &Slug, version: VersionRecord) -> Result<NewPage, Fault> {
+    let PageRecord { provenance, marks, has_outside_title, .. } = version.record;
+    let document = stored_document(&version.content)?;
+    let change = LineChange::OfVersion { marks, has_outside_title };
+    build_new_page(slug, document, provenance, None, (author.clone(), change))
+}
+
+/// Returns the provenance of the newest text that stands. If the page was created by what is taken
+/// back, and the owner alone wrote what stays, the page is the owner's.
+fn standing_provenance(
+    reader: &Reader,
+    current: &VersionRecord,
+    past: &[Moment],
+    is_of_owner: bool,
+) -> Result<Provenance, Fault> {
+    let newest = past.iter().rev().find(|moment| moment.is_standing_write());
+    let found = match newest {
+        Some(moment) => version(reader, &current.record, moment.step.version)?,
+        None => None,
+    };
+    let record = found.map_or_else(|| current.record.clone(), |it| it.record);
+    match record.author.clone().filter(|_| is_of_owner) {
+        Some(author) => Ok(Provenance {
+            source_kind: Some(author.kind.clone()),
+            source_uri: Some(author.uri),
+            ingested_via: Some(author.kind),
+            ingested_at: Some(record.written_at),
+        }),
+        None => Ok(record.provenance),
+    }
+}
