@@ -121,7 +121,7 @@ const ABOUT: &str = "A personal knowledge store";
 
 /// Returns the output of `brain --help`: every command in its section.
 fn overview(rows: &[Row], width: usize) -> String {
-    const NAME_WIDTH: usize = 14;
+    const NAME_WIDTH: usize = 15;
     let mut text = format!("{ABOUT}\n\nUsage: brain [OPTIONS] [COMMAND]\n");
     text.push_str("Without a command, it prints a summary.\n");
     let add_entry = |text: &mut String, name: &str, about: &str| {

@@ -10,6 +10,7 @@ mod ideas;
 mod models;
 mod pages;
 mod reading;
+mod review;
 mod service;
 mod transcript;
 

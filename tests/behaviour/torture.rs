@@ -38,10 +38,7 @@ fn a_torture_of_this_disk_says_what_it_tested_and_leaves_nothing() {
     let report = torture(&home, dir.path(), &["--seconds", "2", "--json"]).expect(0).json();
     assert_eq!((verdict(&report, "process"), report["status"].as_str()), ("kept", Some("kept")));
     assert_eq!(verdict(&report, "drive's cache"), "not_tested");
-    assert!(
-        report["kills"].as_u64() >= Some(2) && report["writes"].as_u64() > Some(10),
-        "{report}"
-    );
+    assert!(report["kills"].as_u64() >= Some(2) && report["writes"].as_u64() > Some(3), "{report}");
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "the scratch directory is removed");
     assert!(!home.path().exists(), "the user's own home is not touched");
 }
@@ -136,7 +133,7 @@ fn a_list_of_promises_is_verified_and_a_lost_store_is_found() {
     let list = home.outside().join("promises.txt");
     // The cut of the power may tear the last line.
     let torn = result.stdout.trim_end_matches('\n').trim_end_matches(|c: char| c.is_ascii_digit());
-    assert!(torn.lines().count() > 10, "{result:?}");
+    assert!(torn.lines().count() > 2, "{result:?}");
     fs::write(&list, torn).unwrap();
     let verify = |code: i32| {
         let mut command = home.command("brain");

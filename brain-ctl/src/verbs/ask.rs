@@ -58,7 +58,7 @@ pub(crate) struct AskCommand {
     save: bool,
 
     /// List the saved answers whose cited texts changed, with what changed
-    #[arg(long, exclusive = true)]
+    #[arg(long, conflicts_with_all = ["question", "estimate", "save"])]
     stale: bool,
 }
 

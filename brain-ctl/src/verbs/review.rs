@@ -1,8 +1,8 @@
 //! `brain contradictions`, `brain settle` and `brain recall`.
 
 use brain_protocol::{
-    Contradiction, ContradictionList, Contradictions, Fault, RecallReply, RecallRun, Settle,
-    Settled, Side, Statement,
+    Contradiction, ContradictionList, Contradictions, Fault, MissedQuestion, RecallReply,
+    RecallRun, Settle, Settled, Side, SourceId, Statement,
 };
 use clap::{Args, ValueEnum};
 
@@ -62,7 +62,7 @@ impl Show for Contradictions {
             None => notes.push("no contradictions found".to_owned()),
         }
         if self.settled > 0 {
-            notes.push(format!("{} settled", count(self.settled, "more is").replace("is", "are")));
+            notes.push(format!("{} settled", count(self.settled, "contradiction")));
         }
         notes
     }
@@ -178,6 +178,13 @@ They stay in the store of this brain.";
     }
 }
 
+/// Returns a missed question with its page.
+fn missed_text(missed: &MissedQuestion) -> String {
+    let page = &missed.page;
+    let source = page.source.as_ref().map_or(SourceId::DEFAULT, SourceId::as_str);
+    format!("{} ({})", missed.question, page_name(source, &page.slug))
+}
+
 impl Show for RecallReply {
     fn text(&self, t: &mut Text) {
         for (n, result) in self.run.iter().chain(&self.former).enumerate() {
@@ -186,20 +193,20 @@ impl Show for RecallReply {
             }
             let gone = match result.gone {
                 0 => String::new(),
-                gone => format!(", {} without a page", count(gone.into(), "more")),
+                gone => format!(", {gone} more without a page"),
             };
             let line = format!(
                 "{}  recall@5 {:5.1} % of {}{}  {}",
                 format_to_minute(&result.at),
                 result.recall_at_5,
                 count(result.questions.into(), "question"),
-                gone.replace("mores", "more"),
+                gone,
                 result.ranking
             );
             t.line(&line);
         }
         for missed in &self.missed {
-            t.prose("  missed  ", 10, &format!("{} ({})", missed.question, missed.page));
+            t.prose("  missed  ", 10, &missed_text(missed));
         }
     }
 

@@ -188,8 +188,7 @@ pub(super) struct CompletedTransaction {
     pub(super) for_log: Option<(ReplicaPlace, RowChanges)>,
 }
 
-/// Lookup rows of the written pages, inserted at the end. Sorted rows share leaves: with tables
-/// larger than the cache, inserting them one by one would read and write a leaf for each.
+/// Lookup rows of the written pages, inserted sorted at the end: sorted rows share leaves.
 #[derive(Default)]
 struct PendingRows {
     pages: HashSet<u64>,
@@ -204,6 +203,7 @@ struct PendingRows {
 
 impl<'t> Transaction<'t> {
     /// Opens all tables; creates them in a new store.
+    #[allow(clippy::too_many_lines, reason = "one line a table")]
     pub(super) fn open(
         txn: &'t WriteTransaction,
         pending_keys: &'t PendingKeys,

@@ -238,6 +238,7 @@ impl Pair {
         vec![self.own(fields, "A thing."), self.log('b', second)]
     }
 
+    #[allow(clippy::too_many_lines, reason = "one arm a form")]
     fn contradiction(&self, form: usize) -> Vec<(String, String)> {
         let Self { name: p, slug, a, b, a_slug, b_slug, from, to, n, .. } = self;
         let two = |first: String, second: String| self.two(&first, &second);
@@ -309,6 +310,7 @@ impl Pair {
         }
     }
 
+    #[allow(clippy::too_many_lines, reason = "one arm a form")]
     fn near(&self, form: usize) -> Vec<(String, String)> {
         let Self { name: p, slug, a, b, a_slug, b_slug, from, to, n } = self;
         let two = |first: String, second: String| self.two(&first, &second);

@@ -1,8 +1,8 @@
 //! Reads a field with what it is of: "the lead of Tide", "Tide's lead", "the lead".
 
 use super::fields::{Values, usual_name, values_of};
+use super::names::LINK_OPEN;
 use super::span::fold;
-use super::value::Value;
 
 /// A field in a sentence: "the lead of Tide", "Tide's lead", "the lead".
 pub(crate) struct FieldPhrase<'a> {
@@ -29,7 +29,7 @@ pub(crate) fn field_phrase<'a>(words: &'a [&'a str]) -> Option<FieldPhrase<'a>> 
     };
     if let Some(at) = possessive {
         let field = &words[at + 1..];
-        let is_field = (1..=3).contains(&field.len()) && !Value::is_name(field);
+        let is_field = (1..=3).contains(&field.len()) && !field.iter().any(|word| is_proper_name(word));
         return is_field.then(|| FieldPhrase {
             field: name(field),
             subject: &words[..=at],
@@ -50,4 +50,10 @@ pub(crate) fn field_phrase<'a>(words: &'a [&'a str]) -> Option<FieldPhrase<'a>> 
         }
         _ => None,
     }
+}
+
+/// Returns whether a word is the name of somebody or something; "CEO" is none.
+fn is_proper_name(word: &str) -> bool {
+    let is_capital = word.starts_with(|c: char| c.is_uppercase() || c == LINK_OPEN);
+    is_capital && word.chars().any(|c| c.is_lowercase() || c == LINK_OPEN)
 }

@@ -404,7 +404,7 @@ pub(crate) fn is_lasting(name: &str) -> bool {
 
 /// Verbs: words after the subject, the field, and whether the subject is the value ("Oda leads
 /// Tide").
-pub(crate) const VERBS: [(&[&str], &str, bool); 57] = [
+pub(crate) const VERBS: [(&[&str], &str, bool); 58] = [
     (&["leads"], "lead", true),
     (&["heads"], "lead", true),
     (&["manages"], "manager", true),
@@ -434,6 +434,7 @@ pub(crate) const VERBS: [(&[&str], &str, bool); 57] = [
     (&["reports", "to"], "supervisor", false),
     (&["born"], "birth", false),
     (&["died"], "death", false),
+    (&["founded", "by"], "founders", false),
     (&["founded"], "founding", false),
     (&["established"], "founding", false),
     (&["built"], "construction", false),

@@ -212,6 +212,15 @@ impl<'a> Sentence<'a> {
             };
             return changed.finish(&phrase, &self.words[to + 1..], false);
         }
+        if let Some(at) = lower.iter().position(|it| matches!(*it, "handed" | "passed"))
+            && let Some(to) = lower.iter().rposition(|word| *word == "to").filter(|to| *to > at + 1)
+        {
+            let over = at + 1 + usize::from(matches!(lower[at + 1], "over" | "on"));
+            let phrase = field_phrase(self.words.get(over..to)?)?;
+            let has_subject = !phrase.subject.is_empty();
+            let next = &self.words[to + 1..];
+            return has_subject.then(|| changed.finish(&phrase, next, false)).flatten();
+        }
         let (at, verb) = (1..lower.len()).find_map(|at| {
             CHANGES.iter().find(|verb| lower[at..].starts_with(verb)).map(|verb| (at, *verb))
         })?;
@@ -357,7 +366,8 @@ impl<'a> Sentence<'a> {
         let lead = words.iter().take_while(|word| matches!(fold(word).as_str(), "the")).count();
         let text = words[lead..].join(" ");
         let text = text.trim_end_matches([',', ':', '.']);
-        let text = text.strip_suffix("'s").unwrap_or(text.trim_end_matches('\''));
+        let stripped = text.strip_suffix("'s").unwrap_or(text.trim_end_matches('\''));
+        let (text, is_possessive) = (stripped, stripped.len() < text.len());
         if text.is_empty() {
             let own = place.has_own_fields.then_some(Subject::Page(place.page));
             return own.filter(|_| lead == 0);
@@ -368,7 +378,7 @@ impl<'a> Sentence<'a> {
         let count = text.split(' ').count();
         let capitals = text.split(' ').filter(|word| Value::is_name(&[*word])).count();
         // The first word of a sentence has a capital even if it is no name.
-        let is_first = self.words.first().is_some_and(|first| words.first() == Some(first));
+        let is_first = !is_possessive && self.words.first() == words.first();
         let is_name = count <= 5 && capitals > usize::from(is_first && lead == 0);
         let is_known = is_name && !place.names.is_ambiguous(text) && !text.contains(LINK_OPEN);
         is_known.then(|| Subject::Name(brain_page::normalize_name(text)))

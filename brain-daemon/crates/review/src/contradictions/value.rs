@@ -5,7 +5,7 @@
 
 use jiff::civil::Date;
 
-use super::names::Names;
+use super::names::{LINK_OPEN, Names};
 use super::span::{Period, fold, period};
 
 /// Maximum number of words of a value. Longer texts are sentences.
@@ -71,7 +71,10 @@ impl Value {
         {
             return Some(Self::Date(found));
         }
-        if lower.iter().any(|word| word.contains(|c: char| c.is_ascii_digit())) {
+        let has_digit = |word: &&str| word.contains(|c: char| c.is_ascii_digit());
+        // "Hall 4" is a name, "4 halls" a number.
+        let is_numbered = Self::is_name(&words[..1]) && !has_digit(&lower[0]);
+        if lower.iter().any(|word| has_digit(&word)) && !is_numbered {
             return number(&lower);
         }
         // An enumeration, or a value with an exception, is not one value.
@@ -106,7 +109,7 @@ impl Value {
 
     /// Returns whether the value looks like the name of a person, a place or a thing.
     pub(crate) fn is_name(words: &[&str]) -> bool {
-        words.iter().any(|word| word.chars().next().is_some_and(char::is_uppercase))
+        words.iter().any(|word| word.starts_with(|c: char| c.is_uppercase() || c == LINK_OPEN))
     }
 
     /// Returns a text that is equal for equal values, for keys.
