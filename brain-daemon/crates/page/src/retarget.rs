@@ -82,7 +82,7 @@ pub fn retarget_links(
 
 /// The form of a link in the text.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum LinkForm {
+pub(super) enum LinkForm {
     /// `[[target]]`.
     Wiki,
     /// `[text](target)`.
@@ -93,7 +93,7 @@ enum LinkForm {
 
 impl LinkForm {
     /// Returns the form of a link; `None` if its text is its target.
-    fn of(link_type: LinkType) -> Option<Self> {
+    pub(super) fn of(link_type: LinkType) -> Option<Self> {
         match link_type {
             LinkType::Autolink | LinkType::Email => None,
             LinkType::WikiLink { .. } => Some(Self::Wiki),

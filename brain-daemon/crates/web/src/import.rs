@@ -1,7 +1,7 @@
 //! Import of a file from the browser: upload, preview, import, report, undo.
 //!
 //! The file goes to the daemon's own directory ([`brain_core::Uploads`]), then the operations
-//! `import`, `import --report` and `import --undo` do the work.
+//! `import`, `import --report` and `undo --import` do the work.
 
 mod view;
 

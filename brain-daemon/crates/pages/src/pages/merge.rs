@@ -10,7 +10,7 @@ use brain_protocol::{
 use crate::pages::PageService;
 use crate::pages::append::check_size;
 use crate::pages::attachments::check_mergeable;
-use crate::pages::page_move::{LinkUpdates, PageMove};
+use crate::pages::page_move::{LinkUpdates, PageMove, without_links_to};
 use crate::pages::rename::{MAX_ATTEMPTS, changing_fault};
 use crate::provenance::{author_of_change, is_from_outside};
 use crate::write_page::{build_new_page, names_and_links, stored_document};
@@ -103,13 +103,17 @@ impl PageService {
                 .hint(hint!("name two pages: {}", Command::Merge)));
         }
         let (from_slug, into_slug) = (request.page.slug.clone(), request.into.clone());
-        let from_text = stored_document(&reader.content(&from)?)?;
-        let mut merged = stored_document(&reader.content(&into)?)?;
+        let from_page = (source.clone(), from_slug.clone(), from.clone());
+        let into_page = (source.clone(), into_slug.clone(), into.clone());
+        let [from_text, merged] =
+            [(&from_page, &into_page), (&into_page, &from_page)].map(|(own, other)| {
+                let document = stored_document(&reader.content(&own.2)?)?;
+                without_links_to(reader, own, other, document)
+            });
+        let (from_text, mut merged) = (from_text?, merged?);
         let (tags, aliases) = (merged.frontmatter.tags(), merged.frontmatter.aliases());
         add_to_list(&mut merged, "tags", tags, from_text.frontmatter.tags());
         add_to_list(&mut merged, "aliases", aliases, from_text.frontmatter.aliases());
-        let from_page = (source.clone(), from_slug.clone(), from.clone());
-        let into_page = (source.clone(), into_slug.clone(), into.clone());
         let files = check_mergeable(reader, &from_page, &into_page, &merged)?;
         let attachments = merged.frontmatter.list(ATTACHMENTS);
         add_to_list(&mut merged, ATTACHMENTS, attachments, files);

@@ -169,6 +169,25 @@ impl PageMove<'_> {
     }
 }
 
+/// Returns the text of the page `own` without links to the page `other`: they become what they show.
+/// After a merge of both pages, they would lead to the page itself.
+pub(crate) fn without_links_to(
+    reader: &Reader,
+    own: &PageEntry,
+    other: &PageEntry,
+    document: Document,
+) -> Result<Document, Fault> {
+    let names = reader.derived(other.2.id)?.names;
+    let links = reader.links_between(own, other, &names)?;
+    let keys: HashSet<LinkKey> = links.iter().map(link_key).collect();
+    if keys.is_empty() {
+        return Ok(document);
+    }
+    let is_it = |link: &PageLink| keys.contains(&link_key(&link_record(link.clone())));
+    let body = page::unlink(&document.body, &own.1, is_it).into();
+    Ok(Document { body, ..document })
+}
+
 /// Kind, source, slugs and name of a link. Equal for links to the same target, however written.
 type LinkKey = (String, Option<String>, Vec<String>, Option<String>);
 
