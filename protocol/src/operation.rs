@@ -5,12 +5,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AdminToken, AdminTokenReply, AnswerSave, Append, AsOf, AsOfReply, Ask, AskReply, Attach,
-    AttachReply, AttachmentContent, AttachmentGet, AttachmentList, Attachments, Audit, AuditList,
-    Backlinks, Backup, BackupList, BackupListReply, BackupReply, BackupVerify, BrokenLinks,
-    BrokenLinksReply, BrowserOpen, BrowserOpenReply, Capture, Changes, ChangesReply, ClientList,
-    ClientRegister, ClientRegisterReply, ClientReply, ClientRevoke, ClientUpdate, Clients,
-    CollectorAlerts, CollectorAlertsReply, CollectorCollect, CollectorCurve, CollectorDeletions,
+    AdminToken, AdminTokenReply, AnswerSave, Append, AsOfReply, Ask, AskReply, Attach, AttachReply,
+    AttachmentContent, AttachmentGet, AttachmentList, Attachments, Audit, AuditList, Backlinks,
+    Backup, BackupList, BackupListReply, BackupReply, BackupVerify, BrokenLinks, BrokenLinksReply,
+    BrowserOpen, BrowserOpenReply, Capture, Changes, ChangesReply, ClientList, ClientRegister,
+    ClientRegisterReply, ClientReply, ClientRevoke, ClientUpdate, Clients, CollectorAlerts,
+    CollectorAlertsReply, CollectorCollect, CollectorCurve, CollectorDeletions,
     CollectorDeletionsReply, CollectorDigest, CollectorEnrich, CollectorEnrichReply, CollectorRun,
     CollectorSetup, CollectorSetupReply, CollectorStatus, CollectorStatusReply, Command, Complete,
     Completions, ConflictList, Conflicts, ConnectReport, ConnectTest, ContradictionList,
@@ -288,6 +288,69 @@ operations! {
     EditorChanges, "editor changes", Read => EditorChangesReply;
     Refactor, "editor rename", Write, Slow => RefactorReply;
 }
+
+/// A request that only reads, answered from what brain had recorded at an earlier time.
+///
+/// That is not what pages say about their own dates: a page that tells of 2019 and was written
+/// today is not there as of yesterday.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AsOf {
+    /// RFC 3339, or a day, which counts in full. A later time than now means now.
+    pub at: String,
+    /// The request.
+    pub request: PastRequest,
+}
+
+impl AsOf {
+    /// Whether the request needs no more than the scope `read`.
+    pub(crate) fn only_reads(&self) -> bool {
+        !matches!(self.request, PastRequest::Export(_))
+    }
+}
+
+/// The requests that can be about the past.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PastRequest {
+    /// A page.
+    Get(Get),
+    /// A search by words and links.
+    Search(Search),
+    /// A list of pages.
+    List(List),
+    /// The links of a page.
+    Links(Links),
+    /// The pages that linked to a page.
+    Backlinks(Backlinks),
+    /// The pages around a page.
+    Graph(Graph),
+    /// Dated lines.
+    Timeline(Timeline),
+    /// All pages, as files.
+    Export(Export),
+}
+
+/// Declares which requests can be about the past.
+macro_rules! past_requests {
+    ($($request:ident),*) => {
+        $(
+            impl From<$request> for PastRequest {
+                fn from(request: $request) -> Self {
+                    Self::$request(request)
+                }
+            }
+        )*
+
+        impl From<PastRequest> for Request {
+            fn from(request: PastRequest) -> Self {
+                match request {
+                    $(PastRequest::$request(request) => Self::$request(request),)*
+                }
+            }
+        }
+    };
+}
+
+past_requests!(Get, Search, List, Links, Backlinks, Graph, Timeline, Export);
 
 #[cfg(test)]
 mod tests {

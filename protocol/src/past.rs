@@ -4,10 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::words::words;
-use crate::{
-    Backlinks, Export, Get, Graph, Links, List, PageRef, Reply, Request, Search, Slug, SourceId,
-    Timeline,
-};
+use crate::{PageRef, Slug, SourceId};
 
 /// `brain why`: where a page, or a line of it, comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -209,78 +206,6 @@ pub struct UndoReply {
     pub newer_total: u64,
     /// Files that could not be written, and what an undo does not reach.
     pub warnings: Vec<String>,
-}
-
-/// A request that only reads, answered from what brain had recorded at an earlier time.
-///
-/// That is not what pages say about their own dates: a page that tells of 2019 and was written
-/// today is not there as of yesterday.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AsOf {
-    /// RFC 3339, or a day, which counts in full. A later time than now means now.
-    pub at: String,
-    /// The request.
-    pub request: PastRequest,
-}
-
-impl AsOf {
-    /// Whether the request needs no more than the scope `read`.
-    pub(crate) fn only_reads(&self) -> bool {
-        !matches!(self.request, PastRequest::Export(_))
-    }
-}
-
-/// The requests that can be about the past.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum PastRequest {
-    /// A page.
-    Get(Get),
-    /// A search by words and links.
-    Search(Search),
-    /// A list of pages.
-    List(List),
-    /// The links of a page.
-    Links(Links),
-    /// The pages that linked to a page.
-    Backlinks(Backlinks),
-    /// The pages around a page.
-    Graph(Graph),
-    /// Dated lines.
-    Timeline(Timeline),
-    /// All pages, as files.
-    Export(Export),
-}
-
-/// Declares which requests can be about the past.
-macro_rules! past_requests {
-    ($($request:ident),*) => {
-        $(
-            impl From<$request> for PastRequest {
-                fn from(request: $request) -> Self {
-                    Self::$request(request)
-                }
-            }
-        )*
-
-        impl From<PastRequest> for Request {
-            fn from(request: PastRequest) -> Self {
-                match request {
-                    $(PastRequest::$request(request) => Self::$request(request),)*
-                }
-            }
-        }
-    };
-}
-
-past_requests!(Get, Search, List, Links, Backlinks, Graph, Timeline, Export);
-
-/// The reply to a request about the past.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct AsOfReply {
-    /// What the reply is about.
-    pub past: PastState,
-    /// The reply to the request.
-    pub reply: Box<Reply>,
 }
 
 /// A state of the brain in the past.

@@ -6,21 +6,21 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AdminTokenReply, AsOfReply, AskReply, AttachReply, AttachmentContent, Attachments, Audit,
-    BackupListReply, BackupReply, BrokenLinksReply, BrowserOpenReply, ChangesReply,
-    ClientRegisterReply, ClientReply, Clients, CollectorAlertsReply, CollectorDeletionsReply,
-    CollectorEnrichReply, CollectorRun, CollectorSetupReply, CollectorStatusReply, Completions,
-    Conflicts, ConnectReport, Contradictions, CostsReply, Curve, DeleteReply, DiffReply, Digest,
-    DoctorReply, EditorChangesReply, EmbedReply, ExportReply, Fault, GraphLayoutReply, GraphReply,
-    HistoryReply, Hits, IdeaRunsReply, IdeasReply, ImportReply, ImportReportsReply, IngestJob,
-    JobRetryReply, Jobs, LeftReply, LinkReply, LinksReply, MachineRemoveReply, Machines,
-    MachinesInitReply, MachinesJoinReply, MachinesPlanReply, MachinesRotateKeyReply,
-    MachinesStatusReply, McpReply, ModelInstallReply, Models, MoveReply, Page, PageNamesReply,
-    PageTags, Pages, PurgeReply, RecallReply, RefactorReply, ResolveReply, RestoreReply,
-    SeenReplayReply, SeenReply, Settled, SourceReply, SourcesReply, StaleAnswers, StatusReply,
-    StopReply, SyncReply, TagCounts, TimelineDaysReply, TimelineReply, TodosReply,
-    TokenCreateReply, TokenRevokeReply, Tokens, TunnelReplayReply, TunnelRequestsReply,
-    TunnelSetupReply, TunnelStatusReply, UndoReply, VoiceReply, WhyReply, WriteReply,
+    AdminTokenReply, AskReply, AttachReply, AttachmentContent, Attachments, Audit, BackupListReply,
+    BackupReply, BrokenLinksReply, BrowserOpenReply, ChangesReply, ClientRegisterReply,
+    ClientReply, Clients, CollectorAlertsReply, CollectorDeletionsReply, CollectorEnrichReply,
+    CollectorRun, CollectorSetupReply, CollectorStatusReply, Completions, Conflicts, ConnectReport,
+    Contradictions, CostsReply, Curve, DeleteReply, DiffReply, Digest, DoctorReply,
+    EditorChangesReply, EmbedReply, ExportReply, Fault, GraphLayoutReply, GraphReply, HistoryReply,
+    Hits, IdeaRunsReply, IdeasReply, ImportReply, ImportReportsReply, IngestJob, JobRetryReply,
+    Jobs, LeftReply, LinkReply, LinksReply, MachineRemoveReply, Machines, MachinesInitReply,
+    MachinesJoinReply, MachinesPlanReply, MachinesRotateKeyReply, MachinesStatusReply, McpReply,
+    ModelInstallReply, Models, MoveReply, Page, PageNamesReply, PageTags, Pages, PastState,
+    PurgeReply, RecallReply, RefactorReply, ResolveReply, RestoreReply, SeenReplayReply, SeenReply,
+    Settled, SourceReply, SourcesReply, StaleAnswers, StatusReply, StopReply, SyncReply, TagCounts,
+    TimelineDaysReply, TimelineReply, TodosReply, TokenCreateReply, TokenRevokeReply, Tokens,
+    TunnelReplayReply, TunnelRequestsReply, TunnelSetupReply, TunnelStatusReply, UndoReply,
+    VoiceReply, WhyReply, WriteReply,
 };
 
 /// One message of an answer: any number of events, then a reply or a fault.
@@ -183,6 +183,15 @@ replies! {
     PageNames(PageNamesReply),
     EditorChanges(EditorChangesReply),
     Refactor(RefactorReply),
+}
+
+/// The reply to a request about the past.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AsOfReply {
+    /// What the reply is about.
+    pub past: PastState,
+    /// The reply to the request.
+    pub reply: Box<Reply>,
 }
 
 /// The reply to `tags`: one page's tags if the request names a page, else all tags.

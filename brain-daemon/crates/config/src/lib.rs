@@ -14,6 +14,7 @@ mod edit_tests;
 mod loader;
 mod rules;
 mod sections;
+mod spans;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;

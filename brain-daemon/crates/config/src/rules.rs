@@ -10,10 +10,9 @@ use brain_base::clock::{format_day, parse_day};
 use brain_protocol::{Slug, parse_usd};
 use url::{Host, Url};
 
+use super::spans::{format_span, parse_span};
 use super::values::{Dollars, HomePath, HttpUrl, Processor, Rate, Retention, parse_handle};
 
-/// The units of a time span in seconds, largest first.
-const UNITS: [(char, u64); 4] = [('d', 24 * 60 * 60), ('h', 60 * 60), ('m', 60), ('s', 1)];
 /// The maximum period of a rate, in seconds.
 const DAY_S: u64 = 24 * 60 * 60;
 /// The maximum number of calls of a rate.
@@ -193,21 +192,6 @@ pub(super) fn retention() -> Rule<impl Fn(&str) -> Result<Retention, String>> {
         (_, Some(seconds)) if seconds >= 60 => Ok(Retention::For(Duration::from_secs(seconds))),
         _ => Err(format!("\"{text}\" is none of off, forever, and a time such as 90d")),
     })
-}
-
-/// Returns the seconds of a text that has digits and a unit.
-fn parse_span(text: &str) -> Option<u64> {
-    let unit = text.chars().next_back()?;
-    let digits = &text[..text.len() - unit.len_utf8()];
-    let (_, seconds) = UNITS.iter().find(|(known, _)| *known == unit)?;
-    let is_plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-    is_plain.then(|| digits.parse::<u64>().ok()?.checked_mul(*seconds)).flatten()
-}
-
-/// Formats seconds in the largest unit that divides them.
-pub(super) fn format_span(seconds: u64) -> String {
-    let unit = UNITS.iter().find(|(_, unit)| seconds.is_multiple_of(*unit));
-    unit.map_or_else(|| format!("{seconds}s"), |(name, unit)| format!("{}{name}", seconds / unit))
 }
 
 /// A maximum number of calls in a period of at most a day, such as `100/10s`; `off`: none.

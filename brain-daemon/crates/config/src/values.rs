@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use brain_base::home::Home;
 
-use crate::rules::format_span;
+use crate::spans::format_span;
 
 /// A path: absolute, below `~/`, or relative to brain's home.
 #[derive(Debug, Clone, PartialEq, Eq)]

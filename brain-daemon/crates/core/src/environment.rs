@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use brain_config::Config;
 
 use brain_service::EventLines;
+use brain_store::StoreOptions;
 
 /// The values of the process. Each service gets only those that it uses. Clones share the values.
 #[derive(Clone)]
@@ -41,4 +42,15 @@ pub struct Environment {
     pub leases: Arc<dyn LeaseHolder>,
     /// Cancelled when the daemon stops: long work ends at its next safe point.
     pub stop: CancellationToken,
+}
+
+/// Returns the options of a store that is opened or created at `now`.
+pub(crate) fn store_options(config: &Config, now: i64, new_store_id: u64) -> StoreOptions {
+    StoreOptions {
+        cache_bytes: config.store.cache_mb * 1_000_000,
+        min_free_bytes: config.store.min_free_mb * 1_000_000,
+        now,
+        new_store_id,
+        min_returned_bytes: StoreOptions::MIN_RETURNED_BYTES,
+    }
 }

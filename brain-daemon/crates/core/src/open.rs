@@ -15,12 +15,12 @@ use brain_pages::index::{IndexFollower, index_id};
 use brain_protocol::{Command, Fault, FaultCode, SyncedSource, hint};
 use brain_retrieval::embedding::{EmbeddingState, combine_hooks};
 use brain_service::{ChangeFeed, StandardOutput};
-use brain_store::{Reader, Store, StoreOptions};
+use brain_store::{Reader, Store};
 use brain_sync::backup::home_remains::{check_new_home, check_store, store_fault};
 use tokio_util::sync::CancellationToken;
 
 use crate::compose::{SharedParts, machine_service};
-use crate::environment::Environment;
+use crate::environment::{Environment, store_options};
 use crate::home_owner::check_owner;
 use crate::{Brain, ExternalDependencies, store_identity};
 
@@ -160,17 +160,6 @@ impl Brain {
             Err(fault) => tracing::warn!(%fault, "files in pages/ not compared with the store"),
         }
         taken_in
-    }
-}
-
-/// Returns the options of a store that is opened or created at `now`.
-pub(crate) fn store_options(config: &Config, now: i64, new_store_id: u64) -> StoreOptions {
-    StoreOptions {
-        cache_bytes: config.store.cache_mb * 1_000_000,
-        min_free_bytes: config.store.min_free_mb * 1_000_000,
-        now,
-        new_store_id,
-        min_returned_bytes: StoreOptions::MIN_RETURNED_BYTES,
     }
 }
 

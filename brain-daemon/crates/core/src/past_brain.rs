@@ -24,8 +24,7 @@ use brain_service::Progress;
 use brain_store::{PastPage, SourceRecord, Store};
 use brain_sync::backup::scheduled_backup::BackupService;
 
-use crate::environment::Environment;
-use crate::open::store_options;
+use crate::environment::{Environment, store_options};
 
 /// Size of the cache of a past store, in bytes.
 const CACHE_BYTES: usize = 32 << 20;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use brain_protocol::{BackupReply, BackupStatus, Command, Fault, FaultCode, SourceId, hint};
 
-use crate::open::{home_fault, store_options};
+use crate::environment::store_options;
+use crate::open::home_fault;
 use crate::{Brain, store_identity};
 use brain_base::clock::Clock;
 use brain_base::home::Home;

@@ -13,7 +13,8 @@ use brain_config::Config;
 use brain_protocol::{BackupReply, BackupStatus, Command, Fault, FaultCode, SyncedSource, hint};
 use brain_store::{self as store, SCHEMA, StoreError, StoreOptions, VerifyReport};
 
-use crate::open::{home_fault, store_options};
+use crate::environment::store_options;
+use crate::open::home_fault;
 use crate::{Brain, store_identity};
 use brain_sync::backup::home_remains::HomeRemains;
 use brain_sync::backup::unknown_attachments::UnknownAttachments;

@@ -47,7 +47,7 @@ const FORMS: [Form; 25] = [
     form("Notion token", &["ntn_"], is_alphanumeric, 40),
     form("Groq key", &["gsk_"], is_alphanumeric, 48),
     form("Tailscale key", &["tskey-"], is_base64url, 20),
-    form("brain token", &["brain_pt_", "brain_at_", "brain_ad_", "brain_cs_"], is_base64url, 43),
+    form("token of brain", &["brain_pt_", "brain_at_", "brain_ad_", "brain_cs_"], is_base64url, 43),
     form("JSON web token", &[JSON_WEB_TOKEN], is_dotted, 60),
 ];
 

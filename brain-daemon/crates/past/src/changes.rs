@@ -16,7 +16,7 @@ use brain_protocol::{
 use brain_store::{Reader, StepKind, StepRecord, StoreError, unless_damaged};
 
 use crate::PastService;
-use crate::why::{doer, event};
+use crate::steps::{doer, event};
 
 /// Maximum number of pages in a reply.
 const MAX_PAGES: u32 = 1000;

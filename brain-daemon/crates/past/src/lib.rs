@@ -5,6 +5,7 @@ mod as_of;
 mod changes;
 mod origins;
 mod prune;
+mod steps;
 mod undo;
 mod why;
 

@@ -12,6 +12,7 @@ use brain_store::{
 };
 
 use crate::PastService;
+use crate::steps::{doer, event};
 use crate::undo::is_run_of_act;
 
 /// Maximum number of lines in a reply.
@@ -194,35 +195,6 @@ fn origin_name(reader: &Reader, origin: &Origin) -> Result<String, StoreError> {
             None => "a page that is not there".to_owned(),
         },
     })
-}
-
-/// Returns what a step did, as replies name it.
-pub(crate) fn event(kind: StepKind) -> LifeEvent {
-    match kind {
-        StepKind::Created => LifeEvent::Created,
-        StepKind::Written => LifeEvent::Written,
-        StepKind::Deleted => LifeEvent::Deleted,
-        StepKind::Restored => LifeEvent::Restored,
-        StepKind::Moved => LifeEvent::Moved,
-        StepKind::TextKept => LifeEvent::TextKept,
-        StepKind::FileReplaced => LifeEvent::FileReplaced,
-        StepKind::Purged => LifeEvent::Purged,
-    }
-}
-
-/// Returns who made a step. `version` is the version that it wrote, if it wrote one.
-pub(crate) fn doer(seq: u64, step: &StepRecord, version: Option<&VersionRecord>) -> Doer {
-    let author = version.and_then(|version| author_of(&version.record));
-    Doer {
-        change: seq,
-        at: rfc3339(step.at),
-        clock: (step.clock != step.at).then(|| rfc3339(step.clock)),
-        door: step.actor.door.clone(),
-        client: step.actor.client.clone(),
-        run: step.actor.run.clone(),
-        machine: step.machine.map(|id| format!("{id:032x}")),
-        author: author.as_ref().map(author_name),
-    }
 }
 
 /// Returns who wrote a version that no step of the page wrote: a text that was kept, or one of a

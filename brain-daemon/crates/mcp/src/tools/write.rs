@@ -39,7 +39,6 @@ pub(crate) struct CapturePage {
     source_id: Option<String>,
     #[serde(default)]
     tags: Vec<String>,
-    /// Pages it is made from
     #[serde(default)]
     made_from: Vec<String>,
 }
@@ -80,7 +79,7 @@ pub(crate) struct PutPage {
     expected_hash: Option<String>,
     #[serde(default)]
     overwrite: bool,
-    /// Pages or URLs it is made from
+    /// Slugs or URLs
     #[serde(default)]
     made_from: Vec<String>,
 }

@@ -14,7 +14,7 @@ use brain_store::{Author, LineChange, LineMark, Origin, PageRecord, Reader, Stor
 use super::past::{Moment, Part, moments, version};
 use super::plan::{Change, PagePlan};
 use super::select::Steps;
-use crate::why::doer;
+use crate::steps::doer;
 
 /// The kind of the author of lines that are to be made again.
 const UNDONE: &str = "undone";

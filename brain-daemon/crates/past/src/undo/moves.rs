@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use super::apply::ActTemplate;
 use super::select::Selection;
 use crate::PastService;
-use crate::why::{doer, event};
+use crate::steps::{doer, event};
 
 /// A move to take back.
 pub(super) struct MoveBack {

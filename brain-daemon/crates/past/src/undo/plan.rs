@@ -10,7 +10,7 @@ use brain_store::{
 use super::past::{Moment, Part, moments, version};
 use super::select::Selection;
 use super::text::{Line, added_lines, are_equal, join, lines, marks, reverse, turn_back};
-use crate::why::{doer, event};
+use crate::steps::{doer, event};
 
 /// How a page changes.
 pub(super) enum Change {

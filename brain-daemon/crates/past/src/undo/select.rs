@@ -8,7 +8,7 @@ use brain_pages::provenance::actor_of;
 use brain_protocol::{Command, Fault, FaultCode, NewerWrite, PageRef, Slug, SourceId, Undo, hint};
 use brain_store::{Actor, Reader, StepKind, StepRecord, StoreError};
 
-use crate::why::{doer, event};
+use crate::steps::{doer, event};
 
 /// The doors of the owner at this machine.
 const OWNER_DOORS: [&str; 2] = ["cli", "browser"];

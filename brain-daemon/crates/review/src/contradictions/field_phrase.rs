@@ -29,7 +29,8 @@ pub(crate) fn field_phrase<'a>(words: &'a [&'a str]) -> Option<FieldPhrase<'a>> 
     };
     if let Some(at) = possessive {
         let field = &words[at + 1..];
-        let is_field = (1..=3).contains(&field.len()) && !field.iter().any(|word| is_proper_name(word));
+        let is_field =
+            (1..=3).contains(&field.len()) && !field.iter().any(|word| is_proper_name(word));
         return is_field.then(|| FieldPhrase {
             field: name(field),
             subject: &words[..=at],
