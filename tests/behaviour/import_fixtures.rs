@@ -65,7 +65,11 @@ fn files_of_real_programs_become_pages_once() {
         let again = home.json(["import", path.to_str().unwrap()]);
         assert_eq!(count(&again, "unchanged"), pages, "{name}: {again}");
         let undone = home.json(["import", "--undo", first["id"].as_str().unwrap()]);
-        assert_eq!((count(&undone, "deleted"), count(&undone, "kept_total")), (pages, 0), "{name}");
+        assert_eq!(
+            (count(&undone, "taken_back"), count(&undone, "kept_in_part")),
+            (pages, 0),
+            "{name}"
+        );
         assert_eq!(home.status().pages, 0, "{name}");
     }
     insta::assert_snapshot!(shown);

@@ -27,8 +27,6 @@ pub(super) const NOT_RUN: &[(&str, &str, &str)] = &[
     ("docs/development.md", "perf ", "needs a profiler, and a daemon under load"),
     ("docs/editors.md", "vim.", "the configuration of Neovim; .ci/clients drives it"),
     ("docs/editors.md", "(with-eval", "the configuration of Emacs; .ci/clients drives it"),
-    ("docs/editors.md", "[language-server.brain]", "the configuration of Helix"),
-    ("docs/editors.md", "eval %sh", "the configuration of Kakoune"),
     ("docs/first-run.md", "brain setup\n", "asks questions at a terminal; the setup tests run it"),
     (
         "docs/import.md",

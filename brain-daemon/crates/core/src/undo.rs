@@ -1,7 +1,7 @@
 //! `undo`: also says what became of an import besides its pages.
 
 use brain_base::caller::Caller;
-use brain_protocol::{Doer, Fault, FaultCode, Undo, UndoEffect, UndoReply, UndonePage};
+use brain_protocol::{Command, Doer, Fault, FaultCode, Undo, UndoEffect, UndoReply, UndonePage, hint};
 
 use crate::Brain;
 
@@ -15,8 +15,10 @@ pub(crate) fn undo(brain: &Brain, caller: &Caller, request: &Undo) -> Result<Und
     let undone = brain.past.undo(caller, request);
     let Some(import) = import else { return undone };
     let mut reply = match undone {
-        // An import that wrote no page.
-        Err(fault) if fault.code == FaultCode::NotFound => empty(request),
+        Err(fault) if fault.code == FaultCode::NotFound => match import.reported_pages() {
+            0 => empty(request),
+            pages => return Err(unknown_steps(run.unwrap_or_default(), pages)),
+        },
         undone => undone?,
     };
     let unchanged = import.unchanged().map(|page| UndonePage {
@@ -40,6 +42,18 @@ pub(crate) fn undo(brain: &Brain, caller: &Caller, request: &Undo) -> Result<Und
         import.finish(brain.now())?;
     }
     Ok(reply)
+}
+
+/// Returns the fault for an import whose changes have no steps with its id.
+fn unknown_steps(id: &str, pages: u64) -> Fault {
+    let message = format!(
+        "import {id} wrote {pages} pages before brain recorded which change belongs to which \
+         import, so it cannot be taken back as a whole"
+    );
+    Fault::new(FaultCode::Conflict, message).hint(hint!(
+        "{} lists the former texts of a page, which can be restored one by one",
+        Command::History { page: None }
+    ))
 }
 
 fn empty(request: &Undo) -> UndoReply {

@@ -90,6 +90,7 @@ mod restricted_search;
 mod runs;
 mod schema;
 mod snippet;
+mod snippet_line;
 #[cfg(test)]
 mod snippet_tests;
 mod splits;

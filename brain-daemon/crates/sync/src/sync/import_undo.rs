@@ -71,6 +71,12 @@ impl UndoneImport<'_> {
         self.import.unchanged.iter().map(|slug| PageRef::new(&self.import.source, slug))
     }
 
+    /// Returns the number of pages that the report of the import says it wrote.
+    #[must_use]
+    pub fn reported_pages(&self) -> u64 {
+        self.import.report.as_ref().map_or(0, |report| report.created + report.updated)
+    }
+
     /// Returns the directory of the collector in which posts of the import stay. An import without
     /// a report may have added some.
     #[must_use]
