@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn headings_have_their_names_and_sections() {
-        let text = "---\ntitle: x\n---\n\n# \n## Real ##\ntext\nTwo\n===\n##";
+        let text = "---\ntitle: x\n---\n\n# \n## Real ##\ntext\n\nTwo\n===\n##";
         let outline = Outline::of(text);
         let found: Vec<_> =
             outline.headings.iter().map(|it| (it.level, &text[it.name.clone()])).collect();

@@ -37,6 +37,7 @@ macro_rules! commands {
 
 commands! {
     Ask { question } = "ask QUESTION";
+    AskSave { question } = "ask QUESTION --save";
     Attach { page } = "attach SLUG FILE";
     AttachAs { page } = "attach SLUG FILE --name NAME";
     Attachments { page } = "attachments SLUG";
@@ -65,6 +66,7 @@ commands! {
     ConfigPath = "config path";
     ConfigSet { key, value } = "config set KEY VALUE";
     ConfigShow = "config show";
+    Contradictions = "contradictions";
     Costs = "costs";
     Delete { page } = "delete SLUG";
     Demo = "demo";

@@ -158,10 +158,11 @@ fn unwrapped(run: &Run) -> String {
 #[test]
 fn setup_names_the_editors_that_can_use_the_language_server() {
     let user = User::with_clients();
-    assert!(!user.setup(&[]).expect(0).stdout.contains("brain lsp"));
+    assert!(!user.setup(&[]).expect(0).stderr.contains("brain lsp"));
     fs::create_dir_all(user.path("home/.config/nvim")).unwrap();
     fs::create_dir_all(user.path("home/.emacs.d")).unwrap();
-    let output = unwrapped(&user.setup(&[]).expect(0));
+    let output = user.setup(&[]).expect(0).stderr;
+    let output = output.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(output.contains("Neovim, Emacs can use `brain lsp`: docs/editors.md"), "{output}");
 }
 

@@ -133,7 +133,7 @@ fn lines_of_others_between_two_writes_of_a_client_stay() {
     let home = &fixture.home;
     home.put("proj/tide", "# Tide\n\nbase\n");
     let append = |text: &str| {
-        let call = json!({ "slug": "proj/tide", "mode": "append", "content": text });
+        let call = json!({ "slug": "proj/tide", "operation": "append", "content": text });
         let _ = fixture.helm.call("edit_page", call);
     };
     append("Line A");

@@ -86,7 +86,8 @@ fn expected() -> Vec<(String, String, String)> {
 #[test]
 fn an_undo_that_was_killed_ends_as_if_it_was_not() {
     for round in 0..kills() {
-        let home = TestHome::new();
+        let mut home = TestHome::new();
+        home.env.push(("BRAIN_INGEST_RATE".into(), "off".into()));
         let daemon = home.daemon();
         spoil(&home);
         let mut undo = start_undo(&home);

@@ -65,7 +65,7 @@ pub(super) const NOT_RUN: &[(&str, &str, &str)] = &[
         "cargo ",
         "each takes many minutes; CI runs the `cargo test` example",
     ),
-    ("docs/time.md", "brain undo", "needs writes of a client; undo.rs runs it"),
+    ("docs/time.md", "brain undo --client", "needs writes of a client; undo.rs runs it"),
     ("docs/systemd.md", "brain service", "needs a systemd user manager; .ci/boot runs it"),
     ("docs/systemd.md", "brain capture", "needs a system service; .ci/boot tests one"),
     ("docs/systemd.md", "cp ", "needs systemd; .ci/boot tests these units"),

@@ -49,6 +49,11 @@ fn tokens_clients_and_audit() {
         brain audit
         brain audit --failed
         brain audit --client none
+        # seen, left
+        brain seen --client none
+        brain seen --replay none
+        brain left --host example.org
+        brain left --since yesterday
         # jobs
         brain jobs
         brain jobs show job_1

@@ -1,7 +1,9 @@
 //! `undo`: also says what became of an import besides its pages.
 
 use brain_base::caller::Caller;
-use brain_protocol::{Command, Doer, Fault, FaultCode, Undo, UndoEffect, UndoReply, UndonePage, hint};
+use brain_protocol::{
+    Command, Doer, Fault, FaultCode, Undo, UndoEffect, UndoReply, UndonePage, hint,
+};
 
 use crate::Brain;
 

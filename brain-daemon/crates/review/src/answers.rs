@@ -7,8 +7,9 @@ use brain_base::clock::day;
 use brain_page::{Document, Frontmatter, escape_paragraph, single_line, unified_diff};
 use brain_pages::provenance::ANSWER;
 use brain_protocol::{
-    AnswerSave, CitationChange, CitedPage, Fault, FaultCode, Origin, PageRef, Precondition, Put,
-    Slug, StaleAnswer, StaleAnswerList, StaleAnswers, StaleCitation, WriteReply,
+    AnswerSave, CitationChange, CitedPage, Command, Fault, FaultCode, Origin, PageRef,
+    Precondition, Put, Slug, StaleAnswer, StaleAnswerList, StaleAnswers, StaleCitation, WriteReply,
+    hint,
 };
 use brain_store::{
     Act, CitationRecord, Origin as MadeFrom, PageRecord, Reader, acting, current_act,
@@ -36,7 +37,8 @@ impl ReviewService {
     pub fn save_answer(&self, caller: &Caller, request: &AnswerSave) -> Result<WriteReply, Fault> {
         if request.answer.trim().is_empty() || request.citations.len() > MAX_CITATIONS {
             let message = "an answer has text, and at most 200 citations";
-            return Err(Fault::new(FaultCode::Usage, message).hint("ask again: brain ask --save"));
+            return Err(Fault::new(FaultCode::Usage, message)
+                .hint(hint!("ask again: {}", Command::AskSave { question: None })));
         }
         let reader = self.store.read(caller.visibility())?;
         let (mut citations, mut origins, mut lines) = (Vec::new(), Vec::new(), Vec::new());

@@ -6,8 +6,8 @@ use brain_base::caller::Caller;
 use brain_base::clock::day;
 use brain_page::fields;
 use brain_protocol::{
-    Contradiction, ContradictionList, Contradictions, Fault, FaultCode, Settle, Settled, Side,
-    Slug, SourceId, Statement, TrustLevel,
+    Command, Contradiction, ContradictionList, Contradictions, Fault, FaultCode, Settle, Settled,
+    Side, Slug, SourceId, Statement, TrustLevel, hint,
 };
 use brain_store::{PageRecord, Reader, SettledRecord, StoreError, unless_damaged};
 
@@ -56,9 +56,8 @@ impl ReviewService {
         let Some((found, row)) = found else {
             let key = request.key.escape_debug();
             let message = format!("there is no contradiction \"{key}\"");
-            return Err(
-                Fault::new(FaultCode::NotFound, message).hint("list them: brain contradictions")
-            );
+            return Err(Fault::new(FaultCode::NotFound, message)
+                .hint(hint!("list them: {}", Command::Contradictions)));
         };
         let (kept, other) = match request.keep {
             Some(Side::B) => (1, 0),

@@ -290,7 +290,7 @@ fn a_saved_version_leaves_tags_and_type_unchanged() {
         let present = transaction.page(&source, &name)?.unwrap();
         transaction.store_version(&source, &name, present, &page("theirs", &[], None), 2)
     };
-    assert_eq!(store.write(keep).unwrap(), 1);
+    assert_eq!(store.write(keep).unwrap(), 2);
     drop(store);
     verify(&path, CONTINUE).unwrap();
 }

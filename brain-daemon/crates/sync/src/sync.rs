@@ -64,6 +64,7 @@ use survey::scope;
 use brain_base::caller::{Caller, Visibility};
 use brain_base::clock::Clock;
 use brain_base::home::Home;
+use brain_base::outgoing::OpenRequest;
 use brain_base::outgoing::OutgoingLog;
 use brain_converter::Converters;
 use brain_pages::index::IndexFollower;
@@ -233,6 +234,11 @@ impl SyncService {
             scope,
         };
         self.sync_source(&id, &record, options, &NoProgress)
+    }
+
+    /// Records that `git` starts, which may send by itself.
+    fn open_request_of_git(&self) -> Option<OpenRequest> {
+        OpenRequest::of_program(&self.env.outgoing, "git", "sync")
     }
 
     /// Waits until no other sync runs.

@@ -148,7 +148,7 @@ pub(crate) struct GetPage {
     max_chars: Option<usize>,
     #[serde(default)]
     include: Vec<Include>,
-    /// As recorded then: YYYY-MM-DD or RFC 3339
+    /// Past day or instant
     as_of: Option<String>,
 }
 
@@ -161,7 +161,6 @@ enum Include {
     Timeline,
     Frontmatter,
     Versions,
-    /// Who wrote it, what from
     Why,
 }
 
@@ -240,7 +239,7 @@ impl PageOutput {
 impl ToolCall for GetPage {
     const NAME: &'static str = "get_page";
     const TITLE: &'static str = "Read a page";
-    const DESCRIPTION: &'static str = "Read, open or show one of my notes, all I know about a \
+    const DESCRIPTION: &'static str = "Read, open or show a note, one of my notes, all I know about a \
         thing: a page by slug or title, whole, or a section or lines. Cut after 9000 characters: \
         go on with next_start_line (and next_skip_chars), or set max_chars. content_hash goes \
         into later changes as expected_hash.";

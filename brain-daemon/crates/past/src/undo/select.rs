@@ -190,14 +190,19 @@ pub(super) fn own_last_undo(reader: &Reader, own: &Own) -> Result<Selection, Fau
     let Some(after) = acts.iter().map(|(_, act)| act.after).max() else {
         return Err(nothing_to_redo("there is no undo of yours to take back"));
     };
-    let mut is_newer = false;
+    let mut newer = None;
     reader.each_step_back(u64::MAX, |seq, step| {
         let is_own = own.has(&step.actor, step.machine);
-        is_newer = is_own && seq > after && is_change(step.kind) && !is_by_act(&step);
+        let is_newer = is_own && seq > after && is_change(step.kind) && !is_by_act(&step);
+        newer = is_newer.then_some(step.kind);
         Ok(seq > after && !is_newer)
     })?;
-    if is_newer {
-        return Err(nothing_to_redo("you wrote something since your last undo"));
+    match newer {
+        None => {}
+        Some(StepKind::Purged) => {
+            return Err(purged_fault("you purged a page since your last undo"));
+        }
+        Some(_) => return Err(nothing_to_redo("you wrote something since your last undo")),
     }
     let mut selection = Selection::default();
     for (number, act) in acts {

@@ -195,6 +195,10 @@ impl TimeParser<'_> {
         }
         let start = self.skip_fillers(at + 1);
         let found = self.time(start)?;
+        // `by Jan` names a writer; `by Jan 2025` a time.
+        if topic::is_owner(self.tokens, start..found.end) {
+            return None;
+        }
         let is_numbered = words::number(self.word(at + 1)).is_some_and(|number| number < 1000);
         if found.is_faint || (found.is_weak && is_numbered) {
             return None;

@@ -99,7 +99,7 @@ fn a_month_that_owns_something_is_a_person() {
         ("entradas por Augusto", ""),
         ("Jan's notes from June", "2026-06-01 2026-06-30"),
         ("notes by Jan in March 2025", "2025-03-01 2025-03-31"),
-        ("notes by Jan 2025", "2025-01-01 2025-01-31"),
+        ("notes by Jan 2025", "- 2025-01-31"),
         ("last January's notes", "2026-01-01 2026-01-31"),
         ("October's entries", "2026-10-01 2026-10-31"),
         ("notes from Jan", "2026-01-01 2026-01-31"),

@@ -19,7 +19,6 @@ use super::survey::Survey;
 use super::tally::Tally;
 use super::{SyncOptions, SyncService};
 use brain_base::caller::Visibility;
-use brain_base::outgoing::OpenRequest;
 use brain_files::{AwayPart, Parts, PullOutcome, RootDir};
 use brain_pages::files::read::{FileToRead, commit_times, read_file};
 use brain_pages::presence::{CheckDepth, away_hint, away_reason};
@@ -155,7 +154,7 @@ impl<'a> SyncRun<'a> {
             (true, true) => PullOutcome::Skipped("a dry run does not pull".into()),
             (true, false) => {
                 let env = &self.service.env;
-                let _git = OpenRequest::of_program(&env.outgoing, "git", "sync");
+                let _git = self.service.open_request_of_git();
                 brain_files::pull(&self.root, &env.git_approved, &|| {
                     self.progress.at(0, 0) && !env.stop.is_cancelled()
                 })
