@@ -237,7 +237,9 @@ impl<'a> Run<'a> {
                     scope.spawn(move || writer.write(promises, is_killed))
                 })
                 .collect();
-            while Instant::now() < end && !writers.iter().any(|writer| writer.is_finished()) {
+            while Instant::now() < end
+                && !writers.iter().any(std::thread::ScopedJoinHandle::is_finished)
+            {
                 thread::sleep(Duration::from_millis(1));
             }
             is_killed.store(true, Ordering::Relaxed);

@@ -27,7 +27,7 @@ impl Server {
                 let Some(found) = self.resolve_one(&path, written(link), true)? else {
                     return Ok(json!([]));
                 };
-                self.link_actions(&path, document, link, found)?
+                self.link_actions(&path, document, link, &found)?
             }
             Some(_) => Vec::new(),
             None if outline.body <= range.start => self.mention_actions(&path, document, &range)?,
@@ -42,7 +42,7 @@ impl Server {
         path: &str,
         document: &Document,
         link: &LinkSpan,
-        found: ResolvedLink,
+        found: &ResolvedLink,
     ) -> Result<Vec<Value>, Fault> {
         let Some(target) = link.target.clone() else { return Ok(Vec::new()) };
         let target = target.start..target.start + link.path().len();

@@ -114,9 +114,10 @@ impl Outline {
     pub(crate) fn link_at(&self, byte: usize) -> Option<&LinkSpan> {
         let covers = |range: &Range<usize>| range.start <= byte && byte <= range.end;
         // Of two links side by side, the second one begins here.
-        self.links.iter().rev().find(|link| {
-            covers(&link.range) || link.target.as_ref().is_some_and(|range| covers(range))
-        })
+        self.links
+            .iter()
+            .rev()
+            .find(|link| covers(&link.range) || link.target.as_ref().is_some_and(&covers))
     }
 }
 

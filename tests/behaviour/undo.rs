@@ -145,7 +145,7 @@ fn lines_of_others_between_two_writes_of_a_client_stay() {
     assert_eq!(row["kept_by"], json!(["owner"]));
     let text = home.brain(["undo", "--client", "helm", "--dry-run"]).expect(0).stdout;
     assert!(text.contains("kept: 1 line by owner"), "{text}");
-    let refused = home.fault(["undo", "--client", "helm"], 2);
+    let refused = home.fault(["undo", "--client", "helm"], 5);
     assert_eq!(refused["code"], "confirmation_needed");
     assert!(fixture.body("proj/tide").contains("Line C"));
     let undone = fixture.undo_client(&[]);

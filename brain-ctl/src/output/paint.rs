@@ -31,7 +31,8 @@ impl Paint {
         Self { is_enabled: uses_colour(is_terminal) }
     }
 
-    /// Returns a colour setting, whatever the environment is.
+    /// Returns a colour setting for tests, whatever the environment is.
+    #[cfg(test)]
     pub(crate) fn forced(is_enabled: bool) -> Self {
         Self { is_enabled }
     }

@@ -49,7 +49,8 @@ impl Text {
         }
     }
 
-    /// Returns a text without colours and links: for tests, and for standard error.
+    /// Returns a text for tests.
+    #[cfg(test)]
     pub(crate) fn plain(width: Option<usize>) -> Self {
         Self {
             out: String::new(),
@@ -65,7 +66,8 @@ impl Text {
         self.out.into_bytes()
     }
 
-    /// Returns the text so far.
+    /// Returns the text, for tests.
+    #[cfg(test)]
     pub(crate) fn as_str(&self) -> &str {
         &self.out
     }

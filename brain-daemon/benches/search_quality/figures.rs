@@ -62,12 +62,10 @@ pub(crate) fn ask(set: &Set, home: &BrainHome, open: &OpenBrain, printed: Printe
         let ids: Vec<&str> = found.hits.iter().take(10).map(|hit| home.id(hit)).collect();
         let grades: Vec<f64> =
             ids.iter().map(|id| answers.get(*id).copied().unwrap_or(0.0)).collect();
-        let mut ideal: Vec<f64> = answers.values().copied().collect();
-        ideal.sort_by(|a, b| b.total_cmp(a));
         let recall_at = |n: usize| {
             grades.iter().take(n).filter(|g| **g > 0.0).count() as f64 / answers.len() as f64
         };
-        sum.ndcg10 += discounted_gain(&grades) / discounted_gain(&ideal);
+        sum.ndcg10 += discounted_gain(&grades) / ideal_gain(answers.values());
         sum.recall5 += recall_at(5);
         sum.recall10 += recall_at(10);
         sum.mrr10 += grades.iter().position(|g| *g > 0.0).map_or(0.0, |i| 1.0 / (i as f64 + 1.0));
@@ -104,6 +102,13 @@ pub(crate) fn ask(set: &Set, home: &BrainHome, open: &OpenBrain, printed: Printe
         unwanted5: unwanted5.map(|share| mean(share, set.unwanted.len())),
         median_us: times.get(times.len() / 2).copied().unwrap_or(0),
     }
+}
+
+/// Returns the gain of the best order of these grades.
+fn ideal_gain<'a>(grades: impl Iterator<Item = &'a f64>) -> f64 {
+    let mut ideal: Vec<f64> = grades.copied().collect();
+    ideal.sort_by(|a, b| b.total_cmp(a));
+    discounted_gain(&ideal)
 }
 
 /// Prints the parts of the score of the hit at an index.

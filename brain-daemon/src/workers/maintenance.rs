@@ -146,8 +146,8 @@ impl LedgerUpkeep {
     }
 
     /// Logs the first failure of several.
-    fn report(&mut self, written: Result<(), Fault>, message: &str) {
-        if let Err(fault) = &written
+    fn report(&mut self, written: &Result<(), Fault>, message: &str) {
+        if let Err(fault) = written
             && !self.is_failing
         {
             log_failure(fault, message);
@@ -173,11 +173,11 @@ impl Worker for LedgerUpkeep {
     fn round(&mut self) -> Next {
         if self.brain.seen.has_buffered() {
             let written = self.brain.seen.write();
-            self.report(written, "calls of AI clients not recorded; trying again");
+            self.report(&written, "calls of AI clients not recorded; trying again");
         }
         if self.move_at <= Instant::now() {
             let moved = self.brain.left.store_ended();
-            self.report(moved, "outgoing requests not moved into the store; trying again");
+            self.report(&moved, "outgoing requests not moved into the store; trying again");
             self.move_at = Instant::now() + MOVE_REQUESTS_EVERY;
         }
         if self.prune_at <= Instant::now() && self.prune() {

@@ -237,9 +237,14 @@ impl ToolContext {
     }
 }
 
-/// Returns an answer as it is sent: JSON in which no character can deceive a reader.
+/// Returns an answer as it is sent: JSON in which no character can deceive a reader. Without
+/// `resultType`, which the transport sends to clients of the newest revision only.
 pub(crate) fn answer_bytes(answer: &impl Serialize) -> serde_json::Result<Vec<u8>> {
     let text = serde_json::to_string(answer)?;
+    let text = match text.strip_prefix("{\"resultType\":\"complete\",") {
+        Some(rest) => format!("{{{rest}"),
+        None => text,
+    };
     Ok(match escape_json(&text) {
         Cow::Owned(text) => text.into_bytes(),
         Cow::Borrowed(_) => text.into_bytes(),

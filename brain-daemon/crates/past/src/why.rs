@@ -6,7 +6,7 @@ use brain_base::caller::Caller;
 use brain_base::clock::rfc3339;
 use brain_page::changed_lines;
 use brain_pages::provenance::{author_name, author_of};
-use brain_protocol::{Doer, Fault, LifeEvent, LifeStep, LineOrigin, PageRef, Slug, Why, WhyReply};
+use brain_protocol::{Doer, Fault, LifeStep, LineOrigin, PageRef, Slug, Why, WhyReply};
 use brain_store::{
     Origin, PageRecord, Reader, StepKind, StepRecord, StoreError, VersionRecord, unless_damaged,
 };

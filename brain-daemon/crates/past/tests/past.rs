@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 // The benchmark uses it as well.
-#[path = "../benches/fixture.rs"]
+#[path = "../benches/fixture/mod.rs"]
 mod fixture;
 
 use brain_base::caller::Caller;

@@ -20,12 +20,13 @@ const PAGES: u64 = 4000;
 
 /// Returns page `id`: its words have numbers with few or many divisors, so they are rare or common.
 fn numbered(id: u64) -> IndexPage {
-    let words = [3, 4, 5, 7, 11, 40, 101, 333].iter().filter(|n| id % **n == 0);
+    let words = [3, 4, 5, 7, 11, 40, 101, 333].iter().filter(|n| id.is_multiple_of(**n));
     let words: Vec<String> = words.map(|n| format!("word{n} ").repeat((id % 4) as usize)).collect();
     let filler = "filler ".repeat((id % 23) as usize);
-    let title = if id % 50 == 0 { format!("Word{} note", id % 8) } else { format!("Note {id}") };
+    let title =
+        if id.is_multiple_of(50) { format!("Word{} note", id % 8) } else { format!("Note {id}") };
     let mut page = page(id, id, &title, &format!("{} {filler}", words.join(" ")));
-    page.tags = (id % 9 == 0).then(|| "word5".to_owned()).into_iter().collect();
+    page.tags = id.is_multiple_of(9).then(|| "word5".to_owned()).into_iter().collect();
     page
 }
 

@@ -32,7 +32,7 @@ impl Health for StoreHealth {
     fn checks(self: Arc<Self>) -> Vec<HealthCheck> {
         vec![
             HealthCheck::new("store integrity", &self.store, integrity),
-            HealthCheck::new("store size", &self.size, |size| StoreSize::finding(size)),
+            HealthCheck::new("store size", &self.size, StoreSize::finding),
             HealthCheck::new("schema version", &self.store, schema),
             HealthCheck::new("spool", &self.store, spool),
         ]

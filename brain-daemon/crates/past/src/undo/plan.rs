@@ -142,7 +142,7 @@ pub(super) fn plan_page(
 }
 
 fn is_blank(page: &NewPage) -> bool {
-    let frontmatter = page.content.frontmatter.parsed().map(|it| it.is_empty());
+    let frontmatter = page.content.frontmatter.parsed().map(brain_page::Frontmatter::is_empty);
     page.content.body.trim().is_empty() && frontmatter.unwrap_or(false)
 }
 
@@ -179,7 +179,7 @@ fn new_text(
         // A page that moved got its own links turned.
         let is_turn = moment.part == Part::LinkTurn
             || moment.step.kind == StepKind::Moved && moment.parent != Some(moment.step.version);
-        if !is_turn && !(moment.is_write() && moment.part == Part::Selected) {
+        if !(is_turn || moment.is_write() && moment.part == Part::Selected) {
             continue;
         }
         let written = version(reader, record, moment.step.version)?;

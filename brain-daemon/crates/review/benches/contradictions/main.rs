@@ -4,6 +4,8 @@
 //! and are none. `cargo bench --workspace --bench contradictions` prints the result; with
 //! `BRAIN_SHOW=1` also each miss and each false alarm.
 
+#![allow(clippy::print_stdout, clippy::unwrap_used, unreachable_pub)]
+
 mod planted;
 
 use std::collections::HashSet;

@@ -74,7 +74,7 @@ impl Value {
         let has_digit = |word: &&str| word.contains(|c: char| c.is_ascii_digit());
         // "Hall 4" is a name, "4 halls" a number.
         let is_numbered = Self::is_name(&words[..1]) && !has_digit(&lower[0]);
-        if lower.iter().any(|word| has_digit(&word)) && !is_numbered {
+        if lower.iter().any(has_digit) && !is_numbered {
             return number(&lower);
         }
         // An enumeration, or a value with an exception, is not one value.

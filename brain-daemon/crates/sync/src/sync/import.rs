@@ -66,16 +66,7 @@ impl SyncService {
             Some(record) => with_id(fault, record),
             None => fault,
         };
-        let former = current_act();
-        let act = Act {
-            actor: Actor {
-                door: "import".into(),
-                run: record.as_ref().map(|r| r.id.clone()),
-                ..former.actor
-            },
-            ..former
-        };
-        let posts = acting(act, || {
+        let posts = acting(act_of_import(record.as_ref()), || {
             run.store_all(&input, &mut found, documents)?;
             run.hand_over_posts(&mut input, keeper)
         })
@@ -134,6 +125,13 @@ impl SyncService {
         };
         map_in_parallel(changed, write).into_iter().flatten().collect()
     }
+}
+
+/// Returns who writes the pages of an import: its caller, in the run of its record.
+fn act_of_import(record: Option<&ImportRecord>) -> Act {
+    let former = current_act();
+    let run = record.map(|record| record.id.clone());
+    Act { actor: Actor { door: "import".into(), run, ..former.actor }, ..former }
 }
 
 /// Adds to the fault of an import how to undo what it stored.

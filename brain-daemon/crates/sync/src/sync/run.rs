@@ -153,10 +153,9 @@ impl<'a> SyncRun<'a> {
             (false, _) => PullOutcome::Skipped("not requested".into()),
             (true, true) => PullOutcome::Skipped("a dry run does not pull".into()),
             (true, false) => {
-                let env = &self.service.env;
                 let _git = self.service.open_request_of_git();
-                brain_files::pull(&self.root, &env.git_approved, &|| {
-                    self.progress.at(0, 0) && !env.stop.is_cancelled()
+                brain_files::pull(&self.root, &self.service.env.git_approved, &|| {
+                    self.progress.at(0, 0) && !self.service.env.stop.is_cancelled()
                 })
             }
         };
