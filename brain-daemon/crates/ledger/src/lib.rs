@@ -3,7 +3,7 @@
 //! A request to another host is a line in a file of the home before its first byte leaves, and a
 //! second line when it has ended ([`OutgoingFile`]). [`LeftService`] moves ended requests into the
 //! store, where all machines see them, and lists both. [`SeenService`] records calls of AI clients,
-//! compactly: versions of pages instead of their text. [`replay`] makes the replies of a call again
+//! compactly: versions of pages instead of their text. `replay` makes the replies of a call again
 //! from these versions, and runs nothing. The interface that answered renders them ([`Renderer`]).
 //!
 //! Lines of the first ledger have neither text nor slugs. A purge empties the records of the second

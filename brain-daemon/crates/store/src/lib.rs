@@ -35,6 +35,7 @@ mod compaction;
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod compaction_tests;
 mod copy_store;
+mod counters;
 mod damage;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
