@@ -195,7 +195,7 @@ impl<'t> Transaction<'t> {
             tokens: RowTable::open(txn, t::TOKENS, is_shared)?,
             audit: txn.open_table(t::AUDIT)?,
             seen: RowTable::open(txn, t::SEEN, is_shared)?,
-            left: RowTable::open(txn, t::LEFT, is_shared)?,
+            left: RowTable::open(txn, t::LEFT, false)?,
             attachments: RowTable::open(txn, t::ATTACHMENTS, is_shared)?,
             attachment_files: RowTable::open(txn, t::ATTACHMENT_FILES, is_shared)?,
             steps: RowTable::open(txn, t::STEPS, is_shared)?,
