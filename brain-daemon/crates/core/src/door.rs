@@ -229,10 +229,9 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn surroundings_are_shown_to_whom_get_shows_the_page() {
-        let dir = tempfile::tempdir().unwrap();
-        let home = Home::at(dir.path().join("home"));
+    /// Opens the door of a brain in `dir` that has one page of the owner.
+    fn door_of_a_page(dir: &std::path::Path) -> (Door, PageRef) {
+        let home = Home::at(dir.join("home"));
         let config = Config::load(&home.config(), |_| None).unwrap();
         let brain = Brain::open(home, config, Arc::new(SystemClock), 7).unwrap();
         let door = Door::new(Arc::new(brain));
@@ -245,6 +244,13 @@ mod tests {
             expect: None,
         };
         door.run(&Caller::local(0), put, &NoProgress).unwrap();
+        (door, page)
+    }
+
+    #[test]
+    fn surroundings_are_shown_to_whom_get_shows_the_page() {
+        let dir = tempfile::tempdir().unwrap();
+        let (door, page) = door_of_a_page(dir.path());
         let other = Visibility::Only(vec![SourceId::parse("other").unwrap()]);
         let callers = [Visibility::All, other]
             .map(|visibility| Caller::granted("reader", Scope::Read.into(), visibility));
@@ -264,20 +270,8 @@ mod tests {
     #[test]
     fn the_pages_given_in_a_session_have_their_trust() {
         let dir = tempfile::tempdir().unwrap();
-        let home = Home::at(dir.path().join("home"));
-        let config = Config::load(&home.config(), |_| None).unwrap();
-        let brain = Brain::open(home, config, Arc::new(SystemClock), 7).unwrap();
-        let door = Door::new(Arc::new(brain));
-        let page = PageRef { source: None, slug: Slug::parse("a").unwrap() };
-        let put = Put {
-            page: page.clone(),
-            content: b"otter".to_vec(),
-            origin: Origin::Stdin,
-            allow_empty: false,
-            expect: None,
-        };
+        let (door, page) = door_of_a_page(dir.path());
         let owner = Caller::local(0);
-        door.run(&owner, put, &NoProgress).unwrap();
         let reply = door.answer(&owner, Get { page, version: None }.into(), &NoProgress);
         let call = |client: &str, session| crate::AnsweredCall {
             client: client.into(),

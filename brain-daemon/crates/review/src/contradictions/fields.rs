@@ -132,18 +132,8 @@ const SYNONYMS: [(&str, &[&str]); 35] = [
     ("harbour master", &["harbor master", "harbourmaster", "harbormaster"]),
 ];
 
-/// Fields that hold one value at a time, without further signs.
-const SINGLE: [&str; 62] = [
-    "lead",
-    "manager",
-    "ceo",
-    "cto",
-    "cfo",
-    "chair",
-    "captain",
-    "coach",
-    "director",
-    "owner",
+/// Fields besides [`ROLES`] that hold one value at a time, without further signs.
+const SINGLE: [&str; 39] = [
     "spouse",
     "birth",
     "birth place",
@@ -163,18 +153,6 @@ const SINGLE: [&str; 62] = [
     "weight",
     "maker",
     "publisher",
-    "president",
-    "mayor",
-    "treasurer",
-    "secretary",
-    "principal",
-    "harbour master",
-    "editor in chief",
-    "chancellor",
-    "king",
-    "queen",
-    "pope",
-    "landlord",
     "capital",
     "population",
     "capacity",
@@ -194,12 +172,11 @@ const SINGLE: [&str; 62] = [
     "acquired by",
     "mother",
     "father",
-    "supervisor",
     "location",
 ];
 
 /// Roles that one person has at a time. Two persons with another role are no contradiction.
-const ROLES: [&str; 25] = [
+const ROLES: [&str; 23] = [
     "lead",
     "manager",
     "ceo",
@@ -223,9 +200,10 @@ const ROLES: [&str; 25] = [
     "pope",
     "landlord",
     "supervisor",
-    "conductor",
-    "curator",
 ];
+
+/// Such roles, too; their fields alone do not say that there is one value.
+const SHARED_ROLES: [&str; 2] = ["conductor", "curator"];
 
 /// The last words of fields that can hold many values.
 const MANY: [&str; 79] = [
@@ -371,7 +349,7 @@ pub(crate) fn values_of(name: &str) -> Values {
     if name.starts_with("state of ") || CHANGING.contains(&name) || CHANGING.contains(&last) {
         return Values::OneADay;
     }
-    if SINGLE.contains(&name) {
+    if SINGLE.contains(&name) || ROLES.contains(&name) {
         return Values::One;
     }
     let is_plural = last.ends_with('s') && !last.ends_with("ss") && !SINGULAR.contains(&last);
@@ -383,7 +361,7 @@ pub(crate) fn values_of(name: &str) -> Values {
 
 /// Returns whether one person at a time has the role.
 pub(crate) fn is_role(name: &str) -> bool {
-    ROLES.contains(&name)
+    ROLES.contains(&name) || SHARED_ROLES.contains(&name)
 }
 
 /// Returns whether the value never changes, so that a fact in the past tense still holds.
