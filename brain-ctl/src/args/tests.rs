@@ -10,7 +10,7 @@ fn the_command_tree_is_valid() {
 }
 
 #[test]
-fn every_command_has_a_purpose_and_two_examples() {
+fn every_command_has_a_purpose_and_examples() {
     let mut root = tree(verbs::ALL);
     root.build();
     let mut count = 0;
@@ -23,7 +23,8 @@ fn every_command_has_a_purpose_and_two_examples() {
         let examples = help.split("Examples:\n").nth(1).unwrap_or_default();
         let example_count =
             examples.lines().filter(|l| l.trim_start().contains(&format!("brain {name}"))).count();
-        assert_eq!(example_count, 2, "{name} has {example_count} examples");
+        // One for each mode of a command that has several.
+        assert!((2..=5).contains(&example_count), "{name} has {example_count} examples");
         for flag in ["--json", "--quiet", "--no-start", "--help"] {
             assert!(help.contains(flag), "{name} lacks {flag}");
         }
@@ -42,13 +43,15 @@ fn every_command_has_a_purpose_and_two_examples() {
 /// Logs and errors name operations by the commands that users type.
 #[test]
 fn every_operation_is_named_after_a_command() {
-    const NO_COMMAND: [&str; 7] = [
+    const NO_COMMAND: [&str; 8] = [
         // The telephony provider sends it.
         "voice",
         // `brainstorm --list-runs` and `lsd --list-runs` send it.
         "idea runs",
         // Completion scripts of shells send it.
         "complete",
+        // The option `--as-of` of several commands sends it.
+        "as of",
         // `brain lsp` sends them.
         "editor links",
         "editor names",

@@ -141,8 +141,8 @@ pub(super) fn read_list(list: &str) -> Result<(ListHeading, Promises), String> {
     let heading = lines.next().unwrap_or_default().parse::<ListHeading>()?;
     let mut promises = Promises::new();
     for (number, line) in (2..).zip(lines) {
-        let parts: Vec<u32> = line.split(' ').map_while(|part| part.parse().ok()).collect();
-        let [writer, page, write] = parts[..] else {
+        let parts = line.split(' ').map(str::parse).collect::<Result<Vec<u32>, _>>();
+        let Ok(&[writer, page, write]) = parts.as_deref() else {
             return Err(format!("line {number} is no promise: \"{line}\""));
         };
         let promised = promises.entry(TestPage { writer, number: page }).or_default();

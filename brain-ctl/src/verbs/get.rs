@@ -40,8 +40,7 @@ impl Verb for GetCommand {
     const ALIASES: &'static [&'static str] = &["show"];
     const EXAMPLES: &'static str = "Examples:
   brain get people/ada
-  brain get people/ada --version 2 > former.md
-  brain get people/ada --as-of \"last month\"";
+  brain get people/ada --as-of \"last month\" > former.md";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let page = page(&self.slug, self.source.as_deref())?;
