@@ -83,7 +83,8 @@ def write_notes(directory):
     with open(directory / "notes.tsv", encoding="utf-8") as notes:
         for count, line in enumerate(notes, 1):
             title, body, tag = line.rstrip("\n").split("\t")
-            path = folder / f"{count // FILES_OF_FOLDER:04}" / f"{title.replace(' ', '-')}-{count}.md"
+            name = f"{title.replace(' ', '-')}-{count}.md"
+            path = folder / f"{count // FILES_OF_FOLDER:04}" / name
             if count % FILES_OF_FOLDER in (0, 1):
                 path.parent.mkdir(parents=True, exist_ok=True)
             if not path.exists():
