@@ -16,8 +16,10 @@ use super::plan::{Change, PagePlan};
 use super::select::Steps;
 use crate::steps::doer;
 
-/// The kind of the author of lines that are to be made again.
+/// The author of lines that are to be made again. It names no source: whoever reads the page need
+/// not see it, and a purge must not find its name here.
 const UNDONE: &str = "undone";
+const TO_BE_MADE_AGAIN: &str = "to be made again: a source of it was undone";
 /// Maximum number of sources that a mark names.
 const MAX_NAMED: usize = 3;
 
@@ -272,8 +274,8 @@ fn apply_mark(
         return Ok(());
     }
     plan.row.effect = UndoEffect::ToBeMadeAgain;
-    plan.row.reason = Some(mark.reason.clone());
-    let made_by = Author { kind: UNDONE.to_owned(), uri: mark.reason };
+    plan.row.reason = Some(mark.reason);
+    let made_by = Author { kind: UNDONE.to_owned(), uri: TO_BE_MADE_AGAIN.to_owned() };
     let record = &plan.record;
     if let Change::Write { page, .. } = &mut plan.change {
         if let LineChange::OfVersion { marks, has_outside_title } = &mut page.line_change {
@@ -283,11 +285,16 @@ fn apply_mark(
         }
         return Ok(());
     }
-    if record.marks.iter().any(|mark| mark.author == made_by) {
-        return Ok(());
-    }
     let Some(current) = version(reader, record, record.version)? else { return Ok(()) };
     let text = current.content.file_text();
+    let is_marked = |number: &u32| {
+        let mut of_undo = record.marks.iter().filter(|mark| mark.author == made_by);
+        of_undo.any(|mark| (mark.first..=mark.last).contains(number))
+    };
+    let mut spoiled = (1_u32..).zip(text.lines()).filter(|it| mark.lines.contains(it.1.trim()));
+    if spoiled.all(|(number, _)| is_marked(&number)) {
+        return Ok(());
+    }
     let marks = with_mark(&record.marks, &text, &mark.lines, (&made_by, now));
     let has_outside_title = record.has_outside_title || mark.has_title;
     let change = LineChange::OfVersion { marks, has_outside_title };
