@@ -81,6 +81,7 @@ impl Transaction<'_> {
                 machine: self.machine,
                 made_from,
                 write,
+                path: StepRecord::path_of(record, place.slug),
             },
         )
     }
@@ -132,6 +133,7 @@ impl Transaction<'_> {
                 machine: self.machine,
                 made_from: Vec::new(),
                 write: seq,
+                path: None,
             },
         )
     }
