@@ -8,7 +8,7 @@ mod apply;
 mod derived;
 mod merges;
 mod moves;
-mod past;
+mod past_steps;
 mod plan;
 mod select;
 mod text;
@@ -26,12 +26,12 @@ use brain_service::batch::map_in_parallel;
 use brain_store::Reader;
 
 use crate::PastService;
+use crate::steps::hide_numbers;
 use apply::{ActTemplate, Written};
 use moves::MoveBack;
 use plan::{Change, PagePlan, plan_page};
-pub(crate) use select::is_run_of_act;
 use select::{
-    Own, Selection, newer_writes, own_last_undo, own_last_write, purged_fault, writes_of,
+    OwnActor, Selection, newer_writes, own_last_undo, own_last_write, purged_fault, writes_of,
 };
 
 /// Maximum number of pages in a reply.
@@ -72,7 +72,7 @@ impl PastService {
     pub fn undo(&self, caller: &Caller, request: &Undo) -> Result<UndoReply, Fault> {
         let _one = self.undoing.lock();
         let reader = self.store.read(caller.visibility())?;
-        let own = Own::of(caller, &reader)?;
+        let own = OwnActor::of(caller, &reader)?;
         if request.since.is_some() && request.client.is_none() {
             return Err(Fault::new(FaultCode::Usage, "\"since\" needs a client")
                 .hint("name the client whose writes are to be taken back"));
@@ -100,7 +100,7 @@ impl PastService {
         };
         let mut reply = self.take_back(caller, selection, options)?;
         (reply.newer, reply.newer_total) = newer;
-        Ok(reply)
+        Ok(without_numbers(caller, reply))
     }
 
     /// Writes again what the caller's last undo took back.
@@ -110,10 +110,10 @@ impl PastService {
     pub fn redo(&self, caller: &Caller, request: &Redo) -> Result<UndoReply, Fault> {
         let _one = self.undoing.lock();
         let reader = self.store.read(caller.visibility())?;
-        let selection = own_last_undo(&reader, &Own::of(caller, &reader)?)?;
+        let selection = own_last_undo(&reader, &OwnActor::of(caller, &reader)?)?;
         drop(reader);
         let options = Options { is_redo: true, is_dry_run: request.dry_run, ..Options::default() };
-        self.take_back(caller, selection, options)
+        Ok(without_numbers(caller, self.take_back(caller, selection, options)?))
     }
 
     fn take_back(
@@ -305,6 +305,14 @@ impl PastService {
             warnings,
         })
     }
+}
+
+/// Removes what tells a restricted caller how much is written elsewhere.
+fn without_numbers(caller: &Caller, mut reply: UndoReply) -> UndoReply {
+    hide_numbers(caller, reply.pages.iter_mut().map(|row| &mut row.by));
+    hide_numbers(caller, reply.newer.iter_mut().map(|write| &mut write.by));
+    reply.run = reply.run.filter(|_| caller.sees_all());
+    reply
 }
 
 fn rows_of(plans: &Plans) -> BTreeMap<u64, UndonePage> {

@@ -11,7 +11,7 @@ use brain_pages::write_page::{build_new_page, stored_document};
 use brain_protocol::{Fault, UndoEffect};
 use brain_store::{Author, LineChange, LineMark, Origin, PageRecord, Reader, StoreError};
 
-use super::past::{Moment, Part, moments, version};
+use super::past_steps::{PastStep, StepRole, past_steps, version};
 use super::plan::{Change, PagePlan};
 use super::select::Steps;
 use crate::steps::doer;
@@ -23,7 +23,7 @@ const MAX_NAMED: usize = 3;
 
 /// A page that was made from others.
 struct Child {
-    past: Vec<Moment>,
+    past: Vec<PastStep>,
     /// The first version that was made from something that is taken back or to be made again.
     first: u32,
     /// Whether it goes. Otherwise it stays and is marked.
@@ -100,13 +100,14 @@ impl Family<'_> {
                     Some(child) => child.past,
                     None => match self.reader.by_id_including_deleted(id)? {
                         Some((_, _, record)) if record.deleted_at.is_none() => {
-                            moments(self.reader, &record, &self.selected(id), &HashSet::new())?
+                            past_steps(self.reader, &record, &self.selected(id), &HashSet::new())?
                         }
                         _ => continue,
                     },
                 };
-                let first = past.iter().find(|moment| self.is_spoiled(moment));
-                let first = first.map(|moment| moment.step.version).into_iter().chain(former).min();
+                let first = past.iter().find(|past_step| self.is_spoiled(past_step));
+                let first =
+                    first.map(|past_step| past_step.step.version).into_iter().chain(former).min();
                 let Some(first) = first else { continue };
                 self.children.insert(id, Child { past, first, goes: false });
                 // An earlier version of it may have spoiled more pages than were known.
@@ -125,9 +126,9 @@ impl Family<'_> {
     }
 
     /// Whether a standing text was made from something that is taken back, or to be made again.
-    fn is_spoiled(&self, moment: &Moment) -> bool {
-        moment.is_standing_write()
-            && moment.step.made_from.iter().any(|origin| {
+    fn is_spoiled(&self, past_step: &PastStep) -> bool {
+        past_step.is_standing_write()
+            && past_step.step.made_from.iter().any(|origin| {
                 let Origin::Page { id, version } = origin else { return false };
                 self.is_taken_version(*id, *version)
             })
@@ -158,8 +159,8 @@ impl Family<'_> {
         match self.done.get(id).filter(|_| is_taken) {
             _ if record.deleted_at.is_some() => Ok(true),
             Some(first) => {
-                let past = moments(self.reader, &record, &Steps::new(), &HashSet::new())?;
-                let is_later = |it: &Moment| it.is_standing_write() && it.step.version > *first;
+                let past = past_steps(self.reader, &record, &Steps::new(), &HashSet::new())?;
+                let is_later = |it: &PastStep| it.is_standing_write() && it.step.version > *first;
                 Ok(!past.iter().any(is_later))
             }
             None => Ok(false),
@@ -174,8 +175,8 @@ impl Family<'_> {
                 continue;
             }
             let mut goes = true;
-            for moment in child.past.iter().filter(|moment| moment.is_standing_write()) {
-                let origins = &moment.step.made_from;
+            for past_step in child.past.iter().filter(|past_step| past_step.is_standing_write()) {
+                let origins = &past_step.step.made_from;
                 goes &= !origins.is_empty();
                 for origin in origins {
                     goes = goes && self.is_gone(origin)?;
@@ -197,13 +198,14 @@ impl Family<'_> {
         let Some(entry) = self.reader.by_id_including_deleted(id)? else { return Ok(None) };
         let reason = "it was made from pages that are taken back".to_owned();
         let mut plan = PagePlan::untouched(entry, Some(reason));
-        let standing = child.past.iter().filter(|moment| moment.part == Part::Stands);
-        plan.steps = standing.map(|moment| moment.seq).collect();
+        let standing = child.past.iter().filter(|past_step| past_step.role == StepRole::Stands);
+        plan.steps = standing.map(|past_step| past_step.seq).collect();
         plan.versions = vec![child.first];
         plan.change = Change::Delete;
         plan.row.deleted = true;
         plan.row.effect = UndoEffect::TakenBack;
-        if let Some(last) = child.past.iter().rev().find(|moment| moment.is_standing_write()) {
+        if let Some(last) = child.past.iter().rev().find(|past_step| past_step.is_standing_write())
+        {
             plan.row.by = doer(last.seq, &last.step, None);
         }
         Ok(Some(plan))
@@ -215,16 +217,16 @@ impl Family<'_> {
         let Some((_, _, record)) = self.reader.by_id_including_deleted(id)? else {
             return Ok(mark);
         };
-        let made: Vec<&Moment> =
-            child.past.iter().filter(|moment| self.is_spoiled(moment)).collect();
+        let made: Vec<&PastStep> =
+            child.past.iter().filter(|past_step| self.is_spoiled(past_step)).collect();
         mark.reason = self.reason(&made)?;
-        for moment in made {
-            mark.has_title |= moment.parent.is_none();
-            let before = match moment.parent {
+        for past_step in made {
+            mark.has_title |= past_step.parent.is_none();
+            let before = match past_step.parent {
                 Some(number) => self.text(&record, number)?,
                 None => None,
             };
-            let Some(written) = self.text(&record, moment.step.version)? else { continue };
+            let Some(written) = self.text(&record, past_step.step.version)? else { continue };
             add_lines(&mut mark.lines, &before.unwrap_or_default(), &written);
         }
         Ok(mark)
@@ -235,9 +237,9 @@ impl Family<'_> {
     }
 
     /// Returns why a page is to be made again: the sources that are taken back.
-    fn reason(&self, made: &[&Moment]) -> Result<String, Fault> {
+    fn reason(&self, made: &[&PastStep]) -> Result<String, Fault> {
         let mut names = BTreeSet::new();
-        for origin in made.iter().flat_map(|moment| &moment.step.made_from) {
+        for origin in made.iter().flat_map(|past_step| &past_step.step.made_from) {
             if let Origin::Page { id, version } = origin
                 && self.is_taken_version(*id, *version)
                 && let Some((_, slug, _)) = self.reader.by_id_including_deleted(*id)?

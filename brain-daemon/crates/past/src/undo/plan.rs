@@ -7,7 +7,7 @@ use brain_store::{
     Author, LineChange, NewPage, PageRecord, Provenance, Reader, StepKind, VersionRecord,
 };
 
-use super::past::{Moment, Part, moments, version};
+use super::past_steps::{PastStep, StepRole, past_steps, version};
 use super::select::Selection;
 use super::text::{Line, added_lines, are_equal, join, lines, marks, reverse, turn_back};
 use crate::steps::{doer, event};
@@ -82,28 +82,32 @@ pub(super) fn plan_page(
 ) -> Result<Option<PagePlan>, Fault> {
     let Some(entry) = reader.by_id_including_deleted(id)? else { return Ok(None) };
     let (source, slug, record) = entry.clone();
-    let past = moments(reader, &record, &selection.steps, &selection.revived)?;
+    let past = past_steps(reader, &record, &selection.steps, &selection.revived)?;
     let is_there = is_active_without(&past);
     let mut plan = PagePlan::untouched(entry, None);
-    let taken: Vec<&Moment> = past.iter().filter(|moment| moment.part == Part::Selected).collect();
+    let taken: Vec<&PastStep> =
+        past.iter().filter(|past_step| past_step.role == StepRole::Selected).collect();
     let (Some(first), Some(last)) = (taken.first(), taken.last()) else { return Ok(Some(plan)) };
     plan.row.event = Some(event(first.step.kind));
     plan.row.by = doer(last.seq, &last.step, None);
-    plan.versions =
-        taken.iter().filter(|moment| moment.is_write()).map(|moment| moment.step.version).collect();
+    plan.versions = taken
+        .iter()
+        .filter(|past_step| past_step.is_write())
+        .map(|past_step| past_step.step.version)
+        .collect();
     if reader.sources()?.iter().all(|(id, _)| *id != source) {
         plan.row.reason = Some(format!("its source \"{source}\" was removed"));
         return Ok(Some(plan));
     }
-    let deletion = past.iter().rev().find(|moment| moment.step.kind == StepKind::Deleted);
+    let deletion = past.iter().rev().find(|past_step| past_step.step.kind == StepKind::Deleted);
     if record.deleted_at.is_some()
-        && let Some(by_other) = deletion.filter(|moment| moment.part == Part::Stands)
+        && let Some(by_other) = deletion.filter(|past_step| past_step.role == StepRole::Stands)
     {
         plan.row.reason = Some(format!("it was deleted since by {}", by_other.who()));
         return Ok(Some(plan));
     }
-    plan.steps = taken.iter().map(|moment| moment.seq).collect();
-    let is_written = past.iter().any(Moment::is_standing_write);
+    plan.steps = taken.iter().map(|past_step| past_step.seq).collect();
+    let is_written = past.iter().any(PastStep::is_standing_write);
     if !is_written {
         // Nobody else wrote it.
         (plan.change, plan.row.effect) = match record.deleted_at {
@@ -147,10 +151,10 @@ fn is_blank(page: &NewPage) -> bool {
 }
 
 /// Whether the page would be active without the selected steps.
-fn is_active_without(past: &[Moment]) -> bool {
+fn is_active_without(past: &[PastStep]) -> bool {
     let mut is_active = false;
-    for moment in past.iter().filter(|moment| moment.part == Part::Stands) {
-        match moment.step.kind {
+    for past_step in past.iter().filter(|past_step| past_step.role == StepRole::Stands) {
+        match past_step.step.kind {
             StepKind::Created | StepKind::Written | StepKind::Restored => is_active = true,
             StepKind::Deleted | StepKind::Purged => is_active = false,
             StepKind::Moved | StepKind::TextKept | StepKind::FileReplaced => {}
@@ -165,7 +169,7 @@ fn new_text(
     reader: &Reader,
     record: &PageRecord,
     current: &VersionRecord,
-    past: &[Moment],
+    past: &[PastStep],
 ) -> Result<NewText, Fault> {
     let mut text = NewText {
         lines: lines(&current.record, &current.content),
@@ -175,24 +179,26 @@ fn new_text(
         lacks_text: false,
     };
     let of = |version: &VersionRecord| lines(&version.record, &version.content);
-    for moment in past.iter().rev() {
+    for past_step in past.iter().rev() {
         // A page that moved got its own links turned.
-        let is_turn = moment.part == Part::LinkTurn
-            || moment.step.kind == StepKind::Moved && moment.parent != Some(moment.step.version);
-        if !(is_turn || moment.is_write() && moment.part == Part::Selected) {
+        let is_turn = past_step.role == StepRole::LinkTurn
+            || past_step.step.kind == StepKind::Moved
+                && past_step.parent != Some(past_step.step.version);
+        if !(is_turn || past_step.is_write() && past_step.role == StepRole::Selected) {
             continue;
         }
-        let written = version(reader, record, moment.step.version)?;
-        let parent = match moment.parent {
+        let written = version(reader, record, past_step.step.version)?;
+        let parent = match past_step.parent {
             Some(number) => version(reader, record, number)?,
             None => None,
         };
-        let (Some(written), true) = (written, parent.is_some() || moment.parent.is_none()) else {
+        let (Some(written), true) = (written, parent.is_some() || past_step.parent.is_none())
+        else {
             if !is_turn {
                 text.lacks_text = true;
                 text.conflicts.push(format!(
                     "version {} stays, because the text before it is purged or pruned",
-                    moment.step.version
+                    past_step.step.version
                 ));
             }
             continue;
@@ -203,12 +209,12 @@ fn new_text(
             continue;
         }
         let is_exact = are_equal(&written, &text.lines);
-        let turns_links = super::past::is_link_turn(reader, moment.seq, &moment.step)?;
+        let turns_links = super::past_steps::is_link_turn(reader, past_step.seq, &past_step.step)?;
         let done = reverse(&written, &before, std::mem::take(&mut text.lines), turns_links);
         text.lines = done.lines;
         text.conflicts.extend(done.conflicts);
         text.same_as = parent.filter(|_| is_exact);
-        text.from_nothing |= moment.parent.is_none();
+        text.from_nothing |= past_step.parent.is_none();
     }
     Ok(text)
 }
@@ -218,26 +224,26 @@ fn add_kept(
     reader: &Reader,
     record: &PageRecord,
     row: &mut UndonePage,
-    past: &[Moment],
+    past: &[PastStep],
     text: &NewText,
 ) -> Result<(), Fault> {
     row.conflicts.clone_from(&text.conflicts);
-    let Some(first) = past.iter().position(|moment| moment.part == Part::Selected) else {
+    let Some(first) = past.iter().position(|past_step| past_step.role == StepRole::Selected) else {
         return Ok(());
     };
-    let later: Vec<&Moment> =
-        past.iter().skip(first).filter(|moment| moment.is_standing_write()).collect();
+    let later: Vec<&PastStep> =
+        past.iter().skip(first).filter(|past_step| past_step.is_standing_write()).collect();
     if later.is_empty() {
         return Ok(());
     }
-    let before = match past.get(first).and_then(|moment| moment.parent) {
+    let before = match past.get(first).and_then(|past_step| past_step.parent) {
         Some(number) => version(reader, record, number)?,
         None => None,
     };
     let before = before.map(|it| lines(&it.record, &it.content)).unwrap_or_default();
     row.kept_lines = added_lines(&before, &text.lines);
-    for moment in later {
-        let who = moment.who();
+    for past_step in later {
+        let who = past_step.who();
         if row.kept_lines > 0 && !row.kept_by.contains(&who) {
             row.kept_by.push(who);
         }
@@ -251,7 +257,7 @@ fn new_page(
     author: &Author,
     slug: &Slug,
     current: &VersionRecord,
-    past: &[Moment],
+    past: &[PastStep],
     text: NewText,
     row: &mut UndonePage,
 ) -> Result<Option<NewPage>, Fault> {
@@ -271,10 +277,10 @@ fn new_page(
     };
     let body = if text.from_nothing { body.trim_start_matches(['\r', '\n']) } else { &body };
     let document = Document { frontmatter, body: body.into() };
-    let mut standing = past.iter().filter(|moment| moment.is_standing_write());
+    let mut standing = past.iter().filter(|past_step| past_step.is_standing_write());
     let is_of_owner = text.from_nothing
         && row.conflicts.is_empty()
-        && standing.all(|moment| moment.who() == "owner");
+        && standing.all(|past_step| past_step.who() == "owner");
     let provenance = standing_provenance(reader, current, past, is_of_owner)?;
     let change = (author.clone(), LineChange::SameMarks);
     let mut page = build_new_page(slug, document, provenance, None, change)?;
@@ -298,12 +304,12 @@ fn page_of_version(author: &Author, slug: &Slug, version: VersionRecord) -> Resu
 fn standing_provenance(
     reader: &Reader,
     current: &VersionRecord,
-    past: &[Moment],
+    past: &[PastStep],
     is_of_owner: bool,
 ) -> Result<Provenance, Fault> {
-    let newest = past.iter().rev().find(|moment| moment.is_standing_write());
+    let newest = past.iter().rev().find(|past_step| past_step.is_standing_write());
     let found = match newest {
-        Some(moment) => version(reader, &current.record, moment.step.version)?,
+        Some(past_step) => version(reader, &current.record, past_step.step.version)?,
         None => None,
     };
     let record = found.map_or_else(|| current.record.clone(), |it| it.record);
