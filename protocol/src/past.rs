@@ -31,7 +31,8 @@ words! {
 /// Who did something, and when.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Doer {
-    /// The order of all changes of the brain; 0 if it is not known.
+    /// The order of all changes of the brain; 0 if it is not known, or for a caller that does not see
+    /// all sources.
     pub change: u64,
     /// When, RFC 3339 in UTC. Never earlier than what the same machine did before.
     pub at: String,
@@ -207,7 +208,8 @@ pub struct UndoReply {
     pub redo: bool,
     /// Whether it was a dry run.
     pub dry_run: bool,
-    /// The run of the changes that it made, for example `undo-7`; `None` if nothing was written.
+    /// The run of the changes that it made, for example `undo-7`; `None` if nothing was written, or
+    /// for a caller that does not see all sources.
     pub run: Option<String>,
     /// The pages, in the order of the effects; at most 10,000.
     pub pages: Vec<UndonePage>,

@@ -28,10 +28,10 @@ use brain_service::batch::map_in_parallel;
 use brain_store::Reader;
 
 use crate::PastService;
+use crate::steps::hide_numbers;
 use apply::{ActTemplate, Written};
 use moves::MoveBack;
 use plan::{Change, PagePlan, plan_page};
-pub(crate) use select::is_run_of_act;
 use select::{
     OwnActor, Selection, newer_writes, own_last_undo, own_last_write, purged_fault, writes_of,
 };
@@ -102,7 +102,7 @@ impl PastService {
         };
         let mut reply = self.take_back(caller, selection, options)?;
         (reply.newer, reply.newer_total) = newer;
-        Ok(reply)
+        Ok(without_numbers(caller, reply))
     }
 
     /// Writes again what the caller's last undo took back.
@@ -115,7 +115,7 @@ impl PastService {
         let selection = own_last_undo(&reader, &OwnActor::of(caller, &reader)?)?;
         drop(reader);
         let options = Options { is_redo: true, is_dry_run: request.dry_run, ..Options::default() };
-        self.take_back(caller, selection, options)
+        Ok(without_numbers(caller, self.take_back(caller, selection, options)?))
     }
 
     fn take_back(
@@ -314,6 +314,14 @@ impl PastService {
             warnings,
         })
     }
+}
+
+/// Removes what tells a restricted caller how much is written elsewhere.
+fn without_numbers(caller: &Caller, mut reply: UndoReply) -> UndoReply {
+    hide_numbers(caller, reply.pages.iter_mut().map(|row| &mut row.by));
+    hide_numbers(caller, reply.newer.iter_mut().map(|write| &mut write.by));
+    reply.run = reply.run.filter(|_| caller.sees_all());
+    reply
 }
 
 fn rows_of(plans: &Plans) -> BTreeMap<u64, UndonePage> {

@@ -25,6 +25,15 @@ pub struct HistorySize {
     pub step_bytes: u64,
 }
 
+/// What became of the page that had a slug last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LastHolder {
+    /// It has another slug, or is deleted; its id.
+    Page(u64),
+    /// It was purged; when, in Unix milliseconds.
+    Purged(i64),
+}
+
 /// The slug, source and former step of the page whose step is added.
 pub(super) struct StepPlace<'a> {
     pub(super) source: &'a str,
@@ -61,6 +70,7 @@ impl Transaction<'_> {
         let former_at = self.last_step_at();
         let write = *self.task.first_step.get_or_insert(record.seq);
         let clock = now.or(act.at).unwrap_or(former_at);
+        let at = (clock - self.clock_ahead).max(former_at).max(self.step_time(place.previous)?);
         for origin in &made_from {
             if let Origin::Page { id, .. } = origin {
                 self.made_from.insert((*id, record.id), record.seq)?;
@@ -71,7 +81,7 @@ impl Transaction<'_> {
             &StepRecord {
                 page: record.id,
                 previous: place.previous,
-                at: clock.max(former_at),
+                at,
                 kind: place.kind,
                 version: record.version,
                 clock,
@@ -97,6 +107,13 @@ impl Transaction<'_> {
         i64::try_from(self.counters.step_at).unwrap_or_default()
     }
 
+    /// The time of a step, Unix milliseconds; 0 if there is none. A step of a page is not earlier
+    /// than the one before it, also if another machine made that one.
+    fn step_time(&self, number: u64) -> Result<i64, StoreError> {
+        let row = self.steps.get(number)?;
+        Ok(row.map(|row| head_of_step(row.value())).transpose()?.map_or(0, |head| head.at))
+    }
+
     /// Replaces all steps of a page by the one that says it was purged, with the number `seq`.
     pub(super) fn purge_steps(
         &mut self,
@@ -105,6 +122,7 @@ impl Transaction<'_> {
         seq: u64,
     ) -> Result<(), StoreError> {
         let mut number = record.seq;
+        let last_of_page = self.step_time(number)?;
         while let Some(step) = self.step(number)? {
             self.steps.remove(number)?;
             self.undone.remove(number)?;
@@ -118,12 +136,13 @@ impl Transaction<'_> {
         self.made_from.remove_range((record.id, 0)..=(record.id, u64::MAX))?;
         let former_at = self.last_step_at();
         let clock = self.task.act.at.unwrap_or(former_at);
+        let at = (clock - self.clock_ahead).max(former_at).max(last_of_page);
         self.put_step(
             seq,
             &StepRecord {
                 page: record.id,
                 previous: 0,
-                at: clock.max(former_at),
+                at,
                 kind: StepKind::Purged,
                 version: record.version,
                 clock,
@@ -257,33 +276,20 @@ impl Reader {
             .collect()
     }
 
-    /// Returns the id of the page that had this slug last, before it was moved.
-    pub fn last_holder(&self, source: &str, slug: &str) -> Result<Option<u64>, StoreError> {
-        let mut found = None;
+    /// Returns what became of the page that had this slug last. Reads all steps if there was none.
+    pub fn last_holder(&self, source: &str, slug: &str) -> Result<Option<LastHolder>, StoreError> {
+        let (purged_name, mut found) = (purged_name(source, slug), None);
         self.each_step_back(u64::MAX, |_, step| {
-            let is_it = step.source == source && step.slug == slug;
-            found = is_it.then_some(step.page);
+            if step.source == source {
+                found = match step.kind {
+                    StepKind::Purged => {
+                        (step.slug == purged_name).then_some(LastHolder::Purged(step.at))
+                    }
+                    _ => (step.slug == slug).then_some(LastHolder::Page(step.page)),
+                };
+            }
             Ok(found.is_none())
         })?;
-        Ok(found)
-    }
-
-    /// Returns when the page `slug` of `source` was purged the last time, Unix milliseconds.
-    pub fn purged_at(&self, source: &str, slug: &str) -> Result<Option<i64>, StoreError> {
-        let (name, mut found) = (purged_name(source, slug), None);
-        if !self.view.shows(source) {
-            return Ok(None);
-        }
-        for row in self.table(t::STEPS)?.iter()?.rev() {
-            let (_, value) = row?;
-            if head_of_step(value.value())?.kind == StepKind::Purged {
-                let step: StepRecord = from_bytes(value.value())?;
-                if step.slug == name && step.source == source {
-                    found = Some(step.at);
-                    break;
-                }
-            }
-        }
         Ok(found)
     }
 }

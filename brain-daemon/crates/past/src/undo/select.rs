@@ -8,7 +8,7 @@ use brain_pages::provenance::actor_of;
 use brain_protocol::{Command, Fault, FaultCode, NewerWrite, PageRef, Slug, SourceId, Undo, hint};
 use brain_store::{Actor, Reader, StepKind, StepRecord, StoreError};
 
-use crate::steps::{doer, event};
+use crate::steps::{doer, event, is_run_of_act};
 
 /// The doors of the owner at this machine.
 const OWNER_DOORS: [&str; 2] = ["cli", "browser"];
@@ -63,11 +63,6 @@ impl OwnActor {
 /// Whether an undo or a redo made the step.
 pub(super) fn is_by_act(step: &StepRecord) -> bool {
     step.actor.run.as_deref().is_some_and(is_run_of_act)
-}
-
-/// Whether a run is an undo or a redo.
-pub(crate) fn is_run_of_act(run: &str) -> bool {
-    run.starts_with("undo-") || run.starts_with("redo-")
 }
 
 /// Whether the step changed the page itself.
@@ -177,7 +172,7 @@ pub(super) fn writes_of(reader: &Reader, request: &Undo) -> Result<Selection, Fa
 pub(super) fn own_last_undo(reader: &Reader, own: &OwnActor) -> Result<Selection, Fault> {
     let mut acts = Vec::new();
     reader.each_act_back(|number, act| {
-        let is_it = own.is(&act.actor, act.machine) && act.redo_of.is_empty() && !act.is_redone;
+        let is_it = own.is(&act.actor, act.machine) && !act.is_redo && !act.is_redone;
         match acts.first() {
             None if is_it => acts.push((number, act)),
             // The other parts of one undo.

@@ -136,12 +136,14 @@ pub struct UndoAct {
     pub taken_back: Vec<u64>,
     /// The steps that it made.
     pub made: Vec<u64>,
-    /// The undos that it took back, if it is a redo.
+    /// The undos that it took back, if it is the last part of a redo.
     pub redo_of: Vec<u64>,
     /// Whether it was taken back by a redo.
     pub is_redone: bool,
     /// The first of the acts that one request led to: each page that is moved back is one.
     pub part_of: u64,
+    /// Whether it is a redo, or a part of one.
+    pub is_redo: bool,
 }
 
 /// Returns what stands for a purged page's slug: its name may be what had to go.

@@ -9,21 +9,26 @@ const CONTEXT_WORDS: usize = 6;
 
 /// A quoted text with the words around it, normalised.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Quote {
-    pub(crate) span: String,
-    pub(crate) before: String,
-    pub(crate) after: String,
+pub struct Quote {
+    /// The text.
+    pub span: String,
+    /// The words before it.
+    pub before: String,
+    /// The words after it.
+    pub after: String,
     /// How often the text occurs.
-    pub(crate) count: usize,
+    pub count: usize,
 }
 
 impl Quote {
     /// Quotes `span` from `text`, which has it at the byte `at` or later.
-    pub(crate) fn of(text: &str, span: &str, at: usize) -> Self {
-        let (whole, span) = (normalize(text), normalize(span));
+    #[must_use]
+    pub fn of(text: &str, span: &str, at: usize) -> Self {
+        let (whole, span) = (normalize_quoted(text), normalize_quoted(span));
         let places = places(&whole, &span);
         // The number of equal texts before this one is the same in both forms of the page.
-        let earlier = normalize(text.get(..at).unwrap_or_default()).matches(span.as_str()).count();
+        let earlier =
+            normalize_quoted(text.get(..at).unwrap_or_default()).matches(span.as_str()).count();
         let Some(start) = places.get(earlier).or(places.last()).copied() else {
             return Self { span, ..Self::default() };
         };
@@ -33,8 +38,9 @@ impl Quote {
 
     /// Returns whether `text` still has the quote. One text that occurred once and occurs once is
     /// the same. Otherwise the words before or after it decide.
-    pub(crate) fn is_in(&self, text: &str) -> bool {
-        let whole = normalize(text);
+    #[must_use]
+    pub fn is_in(&self, text: &str) -> bool {
+        let whole = normalize_quoted(text);
         let places = places(&whole, &self.span);
         if self.count <= 1 && places.len() == 1 {
             return true;
@@ -63,7 +69,8 @@ fn around(text: &str, start: usize, length: usize) -> (String, String) {
 }
 
 /// Returns the form in which texts are compared.
-pub(crate) fn normalize(text: &str) -> String {
+#[must_use]
+pub fn normalize_quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut has_space = false;
     for c in unicode_normalization::UnicodeNormalization::nfc(text) {
@@ -86,7 +93,8 @@ pub(crate) fn normalize(text: &str) -> String {
 }
 
 /// Returns the sentences of a page with their places, in bytes. A line of a list is one.
-pub(crate) fn sentences(text: &str) -> Vec<(usize, &str)> {
+#[must_use]
+pub fn sentences(text: &str) -> Vec<(usize, &str)> {
     let mut found = Vec::new();
     let mut start = 0;
     let bytes = text.as_bytes();
