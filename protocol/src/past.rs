@@ -51,6 +51,25 @@ pub struct Doer {
     pub author: Option<String>,
 }
 
+impl Doer {
+    /// Returns who did it, for people: the author of the text, else the owner for the owner's own
+    /// doors, else the client; then the door, with the client if it is another one.
+    pub fn name(&self) -> String {
+        let who = match (self.author.as_deref(), self.door.as_str()) {
+            (Some(author), _) => author,
+            (None, "cli" | "browser" | "import" | "sync") => "owner",
+            (None, _) if self.client.is_empty() => "not known",
+            (None, _) => &self.client,
+        };
+        match (self.door.as_str(), self.client.as_str()) {
+            ("", _) => who.to_owned(),
+            (door @ ("cli" | "browser"), _) => format!("{who}, {door}"),
+            (door, client) if client.is_empty() || client == who => format!("{who}, {door}"),
+            (door, client) => format!("{who}, {door} {client}"),
+        }
+    }
+}
+
 /// A change of a page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LifeStep {

@@ -6,14 +6,16 @@
 
 mod apply;
 mod derived;
+mod identity;
 mod merges;
 mod moves;
+mod new_text;
 mod past_steps;
 mod plan;
 mod select;
 mod text;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use brain_base::caller::{Caller, Visibility};
@@ -130,9 +132,10 @@ impl PastService {
             part_of: None,
         };
         let mut progress = Progress::default();
+        let mut ids = selection.pages();
         for _ in 0..MAX_ATTEMPTS {
             if !options.is_dry_run {
-                self.read_files(&selection)?;
+                self.read_files(&ids)?;
             }
             let reader = self.store.read(caller.visibility())?;
             let mut plans = self.plan(&reader, caller, &selection, options)?;
@@ -149,6 +152,12 @@ impl PastService {
                 continue;
             }
             self.add_derived(&reader, caller, &mut plans, (&selection, options, now))?;
+            let known = ids.len();
+            ids.extend(plans.keys());
+            if ids.len() > known {
+                // The files of derived pages are read before these change.
+                continue;
+            }
             if plans.values().all(|plan| plan.steps.is_empty() && is_nothing(plan))
                 && act.redo_of.is_empty()
             {
@@ -171,11 +180,11 @@ impl PastService {
     }
 
     /// Takes in what other programs saved in the files of the pages.
-    fn read_files(&self, selection: &Selection) -> Result<(), Fault> {
+    fn read_files(&self, ids: &BTreeSet<u64>) -> Result<(), Fault> {
         let reader = self.store.read(Visibility::All)?;
         let mut pages = Vec::new();
-        for id in selection.pages() {
-            pages.extend(reader.by_id_including_deleted(id)?);
+        for id in ids {
+            pages.extend(reader.by_id_including_deleted(*id)?);
         }
         drop(reader);
         map_in_parallel(&pages, |(source, slug, _)| self.pages.files.read_file_of(source, slug));

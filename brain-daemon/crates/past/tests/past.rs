@@ -55,7 +55,7 @@ fn a_page_with_a_source_that_lives_is_marked() {
     let ports = brain.get("sum/ports").unwrap();
     assert_eq!(ports.outside_lines.len(), 1, "{ports:?}");
     let marked = &ports.outside_lines[0];
-    assert_eq!(marked.source_uri, "to be made again: source src/one was undone");
+    assert_eq!(marked.source_uri, "to be made again: a source of it was undone");
     let lines: Vec<&str> = ports.content.lines().collect();
     assert_eq!(lines[marked.first as usize - 1..marked.last as usize], ["Of one and two."]);
     assert!(ports.body.contains("The owner's line."));

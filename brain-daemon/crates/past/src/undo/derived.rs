@@ -9,15 +9,17 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use brain_page::changed_lines;
 use brain_pages::write_page::{build_new_page, stored_document};
 use brain_protocol::{Fault, UndoEffect};
-use brain_store::{Author, LineChange, LineMark, Origin, PageRecord, Reader, StoreError};
+use brain_store::{Author, LineChange, LineMark, Origin, PageRecord, Reader};
 
 use super::past_steps::{PastStep, StepRole, past_steps, version};
 use super::plan::{Change, PagePlan};
 use super::select::Steps;
 use crate::steps::doer;
 
-/// The kind of the author of lines that are to be made again.
+/// The author of lines that are to be made again. It names no source: whoever reads the page need
+/// not see it, and a purge must not find its name here.
 const UNDONE: &str = "undone";
+const TO_BE_MADE_AGAIN: &str = "to be made again: a source of it was undone";
 /// Maximum number of sources that a mark names.
 const MAX_NAMED: usize = 3;
 
@@ -142,29 +144,34 @@ impl Family<'_> {
         firsts.min().is_some_and(|first| version >= *first)
     }
 
-    /// Whether nothing of this source is left.
-    fn is_gone(&self, origin: &Origin) -> Result<bool, StoreError> {
+    /// Whether nothing of this source is left: its page goes, or has no line of the version any
+    /// more.
+    fn is_gone(&self, origin: &Origin) -> Result<bool, Fault> {
         let Origin::Page { id, version } = origin else { return Ok(false) };
         let is_taken = self.is_taken_version(*id, *version);
-        if let Some(plan) = self.plans.get(id) {
-            let is_gone = plan.row.effect == UndoEffect::TakenBack || plan.row.deleted;
-            return Ok(is_taken && is_gone);
-        }
-        if let Some(child) = self.children.get(id) {
+        if let Some(child) = self.children.get(id).filter(|_| !self.plans.contains_key(id)) {
             return Ok(is_taken && child.goes);
         }
-        let Some((_, _, record)) = self.reader.by_id_including_deleted(*id)? else {
+        let entry = self.reader.by_id_including_deleted(*id)?;
+        let Some((_, _, record)) = entry.filter(|it| it.2.deleted_at.is_none()) else {
             return Ok(true);
         };
-        match self.done.get(id).filter(|_| is_taken) {
-            _ if record.deleted_at.is_some() => Ok(true),
-            Some(first) => {
-                let past = past_steps(self.reader, &record, &Steps::new(), &HashSet::new())?;
-                let is_later = |it: &PastStep| it.is_standing_write() && it.step.version > *first;
-                Ok(!past.iter().any(is_later))
-            }
-            None => Ok(false),
+        let plan = self.plans.get(id);
+        if !is_taken || plan.is_some_and(|plan| plan.row.deleted) {
+            return Ok(is_taken);
         }
+        let left = match plan.map(|plan| &plan.change) {
+            Some(Change::Write { page, .. }) => Some(page.content.body.to_string()),
+            _ => self.body(&record, record.version)?,
+        };
+        let read = self.body(&record, *version)?.unwrap_or_default();
+        let left = left.unwrap_or_default();
+        let left: HashSet<&str> = left.lines().map(str::trim).collect();
+        Ok(!read.lines().any(|line| !line.trim().is_empty() && left.contains(line.trim())))
+    }
+
+    fn body(&self, record: &PageRecord, number: u32) -> Result<Option<String>, Fault> {
+        Ok(version(self.reader, record, number)?.map(|version| version.content.body.to_string()))
     }
 
     /// Lets the pages go of which nothing would be left. Returns whether there is a new one.
@@ -267,8 +274,8 @@ fn apply_mark(
         return Ok(());
     }
     plan.row.effect = UndoEffect::ToBeMadeAgain;
-    plan.row.reason = Some(mark.reason.clone());
-    let made_by = Author { kind: UNDONE.to_owned(), uri: mark.reason };
+    plan.row.reason = Some(mark.reason);
+    let made_by = Author { kind: UNDONE.to_owned(), uri: TO_BE_MADE_AGAIN.to_owned() };
     let record = &plan.record;
     if let Change::Write { page, .. } = &mut plan.change {
         if let LineChange::OfVersion { marks, has_outside_title } = &mut page.line_change {
@@ -278,11 +285,16 @@ fn apply_mark(
         }
         return Ok(());
     }
-    if record.marks.iter().any(|mark| mark.author == made_by) {
-        return Ok(());
-    }
     let Some(current) = version(reader, record, record.version)? else { return Ok(()) };
     let text = current.content.file_text();
+    let is_marked = |number: &u32| {
+        let mut of_undo = record.marks.iter().filter(|mark| mark.author == made_by);
+        of_undo.any(|mark| (mark.first..=mark.last).contains(number))
+    };
+    let mut spoiled = (1_u32..).zip(text.lines()).filter(|it| mark.lines.contains(it.1.trim()));
+    if spoiled.all(|(number, _)| is_marked(&number)) {
+        return Ok(());
+    }
     let marks = with_mark(&record.marks, &text, &mark.lines, (&made_by, now));
     let has_outside_title = record.has_outside_title || mark.has_title;
     let change = LineChange::OfVersion { marks, has_outside_title };

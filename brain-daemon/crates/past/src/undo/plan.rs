@@ -7,9 +7,10 @@ use brain_store::{
     Author, LineChange, NewPage, PageRecord, Provenance, Reader, StepKind, VersionRecord,
 };
 
+use super::new_text::{NewText, is_same, new_text};
 use super::past_steps::{PastStep, StepRole, past_steps, version};
 use super::select::Selection;
-use super::text::{Line, added_lines, are_equal, join, lines, marks, reverse, turn_back};
+use super::text::{added_lines, are_equal, join, lines, marks};
 use crate::steps::{doer, event};
 
 /// How a page changes.
@@ -62,17 +63,6 @@ impl PagePlan {
     }
 }
 
-/// The text of a page after versions of it are taken back.
-struct NewText {
-    lines: Vec<Line>,
-    /// The version whose text it is, if it is one.
-    same_as: Option<VersionRecord>,
-    /// Whether a version was taken back that created the page.
-    from_nothing: bool,
-    conflicts: Vec<String>,
-    lacks_text: bool,
-}
-
 /// Plans what becomes of the page `id` without the selected steps. `author` writes the new version. Returns `None` if the page is purged.
 pub(super) fn plan_page(
     reader: &Reader,
@@ -123,16 +113,19 @@ pub(super) fn plan_page(
         return Ok(Some(plan));
     };
     let text = new_text(reader, &record, &current, &past)?;
-    plan.lacks_text = text.lacks_text;
+    plan.lacks_text = !text.stay.is_empty();
+    plan.steps.retain(|step| !text.stay.contains(step));
+    let from_nothing = text.from_nothing;
+    let is_empty = |page: &NewPage| from_nothing && is_blank(page);
     add_kept(reader, &record, &mut plan.row, &past, &text)?;
     let page = new_page(reader, author, &slug, &current, &past, text, &mut plan.row)?;
-    let is_there = is_there && page.as_ref().is_none_or(|page| !is_blank(page));
+    let is_there = is_there && page.as_ref().is_none_or(|page| !is_empty(page));
     plan.row.deleted = !is_there;
     plan.change = match (page, record.deleted_at.is_some(), is_there) {
         (None, false, true) | (None, true, false) => Change::Nothing,
         (None, true, true) => Change::Restore,
         (None, false, false) => Change::Delete,
-        (Some(page), _, _) if is_blank(&page) => Change::Delete,
+        (Some(page), _, _) if is_empty(&page) => Change::Delete,
         (Some(page), _, is_there) => Change::Write { page: Box::new(page), deletes: !is_there },
     };
     let is_same = matches!(plan.change, Change::Nothing);
@@ -163,62 +156,6 @@ fn is_active_without(past: &[PastStep]) -> bool {
     is_active
 }
 
-/// Takes the selected versions back from the current text, the newest first, each against the
-/// version before it.
-fn new_text(
-    reader: &Reader,
-    record: &PageRecord,
-    current: &VersionRecord,
-    past: &[PastStep],
-) -> Result<NewText, Fault> {
-    let mut text = NewText {
-        lines: lines(&current.record, &current.content),
-        same_as: None,
-        from_nothing: false,
-        conflicts: Vec::new(),
-        lacks_text: false,
-    };
-    let of = |version: &VersionRecord| lines(&version.record, &version.content);
-    for past_step in past.iter().rev() {
-        // A page that moved got its own links turned.
-        let is_turn = past_step.role == StepRole::LinkTurn
-            || past_step.step.kind == StepKind::Moved
-                && past_step.parent != Some(past_step.step.version);
-        if !(is_turn || past_step.is_write() && past_step.role == StepRole::Selected) {
-            continue;
-        }
-        let written = version(reader, record, past_step.step.version)?;
-        let parent = match past_step.parent {
-            Some(number) => version(reader, record, number)?,
-            None => None,
-        };
-        let (Some(written), true) = (written, parent.is_some() || past_step.parent.is_none())
-        else {
-            if !is_turn {
-                text.lacks_text = true;
-                text.conflicts.push(format!(
-                    "version {} stays, because the text before it is purged or pruned",
-                    past_step.step.version
-                ));
-            }
-            continue;
-        };
-        let (written, before) = (of(&written), parent.as_ref().map(of).unwrap_or_default());
-        if is_turn {
-            turn_back(&mut text.lines, &before, &written);
-            continue;
-        }
-        let is_exact = are_equal(&written, &text.lines);
-        let turns_links = super::past_steps::is_link_turn(reader, past_step.seq, &past_step.step)?;
-        let done = reverse(&written, &before, std::mem::take(&mut text.lines), turns_links);
-        text.lines = done.lines;
-        text.conflicts.extend(done.conflicts);
-        text.same_as = parent.filter(|_| is_exact);
-        text.from_nothing |= past_step.parent.is_none();
-    }
-    Ok(text)
-}
-
 /// Adds to the row what stays of later edits by others.
 fn add_kept(
     reader: &Reader,
@@ -233,7 +170,7 @@ fn add_kept(
     };
     let later: Vec<&PastStep> =
         past.iter().skip(first).filter(|past_step| past_step.is_standing_write()).collect();
-    if later.is_empty() {
+    if later.is_empty() || !text.stay.is_empty() {
         return Ok(());
     }
     let before = match past.get(first).and_then(|past_step| past_step.parent) {
@@ -262,10 +199,10 @@ fn new_page(
     row: &mut UndonePage,
 ) -> Result<Option<NewPage>, Fault> {
     if let Some(version) = text.same_as {
-        let is_same = version.content == current.content
-            && version.record.marks == current.record.marks
-            && version.record.provenance == current.record.provenance;
-        return if is_same { Ok(None) } else { page_of_version(author, slug, version).map(Some) };
+        return match is_same(&version, current) {
+            true => Ok(None),
+            false => page_of_version(author, slug, version).map(Some),
+        };
     }
     if are_equal(&text.lines, &lines(&current.record, &current.content)) {
         return Ok(None);
