@@ -86,7 +86,7 @@ impl PastService {
             Some(window) => format!("kept for {} days, then fewer", window.as_secs() / 86_400),
         };
         ok(format!(
-            "former versions: {} with {} MB, {kept}; steps: {} with {} MB",
+            "former versions: {} with about {} MB, {kept}; steps: {} with about {} MB",
             size.versions,
             size.version_bytes / 1_000_000,
             size.steps,
