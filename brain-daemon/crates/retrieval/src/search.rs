@@ -110,7 +110,7 @@ impl SearchService {
         text: &str,
         limit: usize,
     ) -> Result<Vec<u64>, Fault> {
-        let found = self.typed(caller, sources, text, limit)?;
+        let found = self.typed(caller, sources, (text, false), limit)?;
         Ok(found.into_iter().filter(|(_, is_name)| *is_name).map(|(id, _)| id).collect())
     }
 
@@ -126,18 +126,23 @@ impl SearchService {
         text: &str,
         limit: usize,
     ) -> Result<Vec<u64>, Fault> {
-        let found = self.typed(caller, sources, text, limit)?;
-        let has_name = found.iter().any(|(_, is_name)| *is_name);
+        // Reading the texts as well takes much longer, and longer the more pages there are.
+        let mut found = self.typed(caller, sources, (text, true), limit)?;
+        let has_name = |found: &[(u64, bool)]| found.iter().any(|(_, is_name)| *is_name);
+        if !has_name(&found) {
+            found = self.typed(caller, sources, (text, false), limit)?;
+        }
+        let has_name = has_name(&found);
         Ok(found.into_iter().filter(|(_, it)| *it || !has_name).map(|(id, _)| id).collect())
     }
 
-    /// Finds pages by words of which the last one may be incomplete. Returns their ids, and whether
-    /// the words are of the page's name.
+    /// Finds pages by words of which the last one may be incomplete, only by their names or also by
+    /// their texts. Returns their ids, and whether the words are of the page's name.
     fn typed(
         &self,
         caller: &Caller,
         sources: &[SourceId],
-        text: &str,
+        (text, names_only): (&str, bool),
         limit: usize,
     ) -> Result<Vec<(u64, bool)>, Fault> {
         let words: Vec<&str> =
@@ -151,6 +156,7 @@ impl SearchService {
             sources: Some(sources.to_vec()),
             view: caller.visibility().sources(),
             is_being_typed: true,
+            names_only,
             ..Question::default()
         };
         let found = index.search(&question).map_err(|e| index_fault(&e))?;
