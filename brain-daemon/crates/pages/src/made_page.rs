@@ -16,8 +16,6 @@ use crate::provenance::IngestRoute;
 
 /// Maximum number of slugs that are tried.
 const MAX_SLUG_ATTEMPTS: u32 = 99;
-/// Maximum length of a cited text in bytes.
-const MAX_SPAN: usize = 2_000;
 
 /// A page that a program made.
 pub struct MadePage {
@@ -89,7 +87,7 @@ pub fn cite(
         let shared = telling_words(sentence).intersection(&stated).count();
         (shared, Reverse(at.abs_diff(near)))
     })?;
-    let quote = Quote::of(body, &sentence[..sentence.floor_char_boundary(MAX_SPAN)], at);
+    let quote = Quote::of(body, sentence, at);
     Some(CitationRecord {
         page: record.id,
         version: record.version,

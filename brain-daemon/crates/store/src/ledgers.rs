@@ -149,9 +149,17 @@ fn words(text: &str) -> impl Iterator<Item = String> + '_ {
     words.map(str::to_lowercase)
 }
 
-/// Whether a word tells something alone: it has a digit, as numbers, dates and keys have.
+/// Whether a word tells something alone: it has a digit, as numbers and keys have. A year or a part
+/// of a time tells nothing: every page has them.
 fn is_telling(word: &str) -> bool {
-    word.chars().count() >= MIN_WORD_CHARS && word.chars().any(char::is_numeric)
+    let is_number = |text: &str| text.chars().all(char::is_numeric);
+    let is_year = word.len() == 4 && is_number(word) && ["19", "20"].contains(&&word[..2]);
+    let is_hour = word.len() == 5 && word.split('t').all(|part| part.len() == 2 && is_number(part));
+    let is_second =
+        word.strip_suffix('z').is_some_and(|digits| digits.len() <= 3 && is_number(digits));
+    word.chars().count() >= MIN_WORD_CHARS
+        && word.chars().any(char::is_numeric)
+        && !(is_year || is_hour || is_second)
 }
 
 /// Returns the pair of neighbouring words, if both are long enough to tell something.

@@ -113,7 +113,7 @@ fn a_purge_empties_the_calls_that_gave_or_named_the_page() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
     let store = open(&path);
-    put(&store, "x/key", page("the pin is 4471, of the harbour office", &[], None), 10);
+    put(&store, "x/key", page("the pin of 2026 is 4471, of the harbour office", &[], None), 10);
     put(&store, "x/other", page("tides of the northern harbour", &[], None), 20);
     let id = |name: &str| {
         let reader = store.read(Visibility::All).unwrap();
@@ -124,7 +124,7 @@ fn a_purge_empties_the_calls_that_gave_or_named_the_page() {
         seen("{\"slug\":\"x/key\"}", vec![given(key, 1)]),
         seen("{\"query\":\"pin 4471\"}", vec![]),
         seen("{\"query\":\"harbour office\"}", vec![]),
-        seen("{\"query\":\"of the tides\"}", vec![given(other, 1)]),
+        seen("{\"query\":\"of the tides\",\"at\":\"2026-03-04\"}", vec![given(other, 1)]),
         seen("{\"query\":\"harbour\"}", vec![given(other, 1), given(key, 1)]),
     ];
     let rows: Vec<(u64, SeenRecord)> =
@@ -139,7 +139,7 @@ fn a_purge_empties_the_calls_that_gave_or_named_the_page() {
         .unwrap();
     assert_eq!(
         requests(&store),
-        [None, None, None, Some("{\"query\":\"of the tides\"}".into()), None]
+        [None, None, None, Some("{\"query\":\"of the tides\",\"at\":\"2026-03-04\"}".into()), None]
     );
     let reader = store.read(Visibility::All).unwrap();
     let last = reader.seen(ledger_id(5 * DAY, 0)).unwrap().unwrap();
