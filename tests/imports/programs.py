@@ -336,7 +336,8 @@ def zim(work):
             # What Zim itself shows of the page, below its line of links.
             shown = run("pandoc", html / f"{name}.html", "-t", "plain", "--wrap=none").decode()
             shown = shown.split(40 * "-")[-1].split("Backlinks")[0]
-            report(f"Zim, words of {name}", 1.0, in_order(shown, page["body"]))
+            found = f"{page['title']} {page['body']}"
+            report(f"Zim, words of {name}", 1.0, in_order(shown, found))
 
     imported(notebook, check)
     print("Zim: compared")
