@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::document::Document;
 use crate::edits::{DocumentEdits, workspace_edit};
 use crate::navigate::written;
-use crate::page_links::{OwnPlace, encode, markdown_target, wiki_inner, wiki_target};
+use crate::page_links::{OwnPlace, encode, label_bar, markdown_target, wiki_inner, wiki_target};
 use crate::page_names::bare;
 use crate::server::{Answer, OfDocument, Server};
 
@@ -118,11 +118,12 @@ impl Server {
                 found.pages.into_iter().next().filter(|_| found.status == TargetStatus::Live);
             let page = page.filter(|page| Some(&page.page) != own_page.as_ref())?;
             let words = &text[place.clone()];
-            let inner = wiki_inner(&own, &EditorPage { alias: None, ..page.clone() }, "|");
+            let bar = label_bar(&document.text, place.start);
+            let inner = wiki_inner(&own, &EditorPage { alias: None, ..page.clone() }, bar);
             let same = brain_page::normalize_name(words) == brain_page::normalize_name(&inner);
             let new = match same {
                 true => format!("[[{words}]]"),
-                false => format!("[[{}|{words}]]", wiki_target(&own, &page)),
+                false => format!("[[{}{bar}{words}]]", wiki_target(&own, &page)),
             };
             let edit = self.edit(path, document, place, new);
             let title = format!("Link \"{words}\" to {}", page.path);

@@ -1,8 +1,8 @@
-//! Commands of the workspace: search by meaning, the daily note, a capture, renaming.
+//! Commands of the workspace: search by meaning, the daily note, a capture, renaming, origins.
 
 use brain_page::{LinkTarget, written_link};
 use brain_protocol::{
-    Capture, Fault, FaultCode, Origin, PageRef, Precondition, Put, Search, Slug, Today,
+    Capture, Fault, FaultCode, Origin, PageRef, Precondition, Put, Search, Slug, Today, Why,
 };
 use gen_lsp_types::{Position, Range};
 use serde_json::{Value, json};
@@ -36,6 +36,10 @@ impl Server {
             }
             "brain.rename" => self.rename_path(&text("from")?, &text("to")?),
             "brain.renameBack" => self.rename_back(),
+            "brain.why" => {
+                let line = arguments.get("line").and_then(Value::as_u64).unwrap_or_default();
+                self.why(&text("uri")?, u32::try_from(line).unwrap_or(u32::MAX))
+            }
             _ => {
                 let message = format!("there is no command \"{command}\"");
                 Err(Fault::new(FaultCode::Usage, message))
@@ -79,6 +83,29 @@ impl Server {
             tags: Vec::new(),
         })?;
         Ok(json!(self.location(&written.path, None)))
+    }
+
+    /// Tells who wrote a line of a document, and when: the line with this text that is nearest in the
+    /// stored page.
+    fn why(&mut self, uri: &str, line: u32) -> Answer {
+        let path = path_of(uri).unwrap_or_default();
+        let unknown = |message: &str| Fault::new(FaultCode::NotFound, message.to_owned());
+        let (text, _) = self
+            .documents
+            .read(&path, self.encoding)
+            .ok_or_else(|| unknown("there is no such document"))?;
+        let written = text.as_str()[text.line(line as usize)].to_owned();
+        let found = self.resolve(&path, Vec::new(), false)?;
+        let page = found.page.filter(|_| found.is_stored);
+        let page = page.ok_or_else(|| unknown("the document is not stored as a page yet"))?;
+        let reply = self.daemon.run(Why { page, line: Some(written.clone()) })?;
+        let same = reply.lines.into_iter().filter(|it| it.text == written);
+        let nearest = same.min_by_key(|it| it.line.abs_diff(line.saturating_add(1)));
+        let origin = nearest.ok_or_else(|| unknown("the line is not stored yet"))?;
+        let by = Some(origin.by.client.as_str()).filter(|by| !by.is_empty()).unwrap_or("unknown");
+        let message = format!("{} by {by}, version {}", origin.by.at, origin.version);
+        self.show(3, &message);
+        Ok(json!(origin))
     }
 
     /// Creates the page to which a link of a document leads.

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use brain_page::heading_anchors;
+use brain_page::{code_blocks, heading_anchors};
 use brain_protocol::{
     Complete, CompletionKind, CompletionValue, EditorPage, Fault, FaultCode, PageNames, WrittenLink,
 };
@@ -14,7 +14,9 @@ use serde_json::{Value, json};
 
 use crate::document::Outline;
 use crate::frontmatter;
-use crate::page_links::{OwnPlace, Style, encode, markdown_target, wiki_inner};
+use crate::page_links::{
+    OwnPlace, Style, encode, label_bar, markdown_target, wiki_inner, wiki_target,
+};
 use crate::server::{Answer, Place, Server};
 use crate::text::Text;
 
@@ -46,15 +48,39 @@ pub(crate) enum Typing {
 pub(crate) struct Site<'a> {
     text: &'a Text,
     range: Range<usize>,
+    /// What stands before the cursor.
     typed: &'a str,
     /// What follows the inserted text.
     close: &'a str,
+    /// Whether an anchor or a label follows.
+    is_followed: bool,
 }
 
 impl<'a> Site<'a> {
     /// The range from `start` to the cursor.
     pub(crate) fn new(text: &'a Text, start: usize, cursor: usize, close: &'a str) -> Self {
-        Self { text, range: start..cursor, typed: &text.as_str()[start..cursor], close }
+        let typed = &text.as_str()[start..cursor];
+        Self { text, range: start..cursor, typed, close, is_followed: false }
+    }
+
+    /// The range from `start` to the cursor, for what `close` ends. If it is closed already, the
+    /// range also has the rest of the name, up to an anchor or a label. Editors often close brackets
+    /// themselves, so those behind the cursor are not doubled.
+    fn closed_by(close: &'a str, text: &'a Text, start: usize, cursor: usize) -> Self {
+        let rest = &text.as_str()[cursor..text.line_at(cursor).1.end];
+        let site = Self::new(text, start, cursor, close);
+        let (others, ends): (&[char], &[char]) = match close {
+            ")" => (&['(', '['], &['#', ' ']),
+            _ => (&['[', ']'], &['#', '|', '\\']),
+        };
+        let closed = rest.find(close).filter(|end| !rest[..*end].contains(others));
+        let Some(closed) = closed else {
+            let first = close.chars().next().unwrap_or_default();
+            let count = rest.chars().take_while(|c| *c == first).count();
+            return Self { close: &close[count.min(close.len())..], ..site };
+        };
+        let end = rest[..closed].find(ends).unwrap_or(closed);
+        Self { range: start..cursor + end, close: "", is_followed: end < closed, ..site }
     }
 
     /// Returns an item. `name` is what the user may be typing.
@@ -148,26 +174,30 @@ impl Server {
         let (_, line) = text.line_at(cursor);
         let before = &text.as_str()[line.start..cursor];
         let at = |start: usize| line.start + start;
-        let items = match typing(before) {
+        let found = typing(before);
+        // In code, brackets and signs are no links and tags.
+        let is_in_code = |block: Range<usize>| block.start <= cursor && cursor <= block.end;
+        if found.is_some() && code_blocks(text.as_str()).into_iter().any(is_in_code) {
+            return Ok(list(Vec::new()));
+        }
+        let items = match found {
             _ if before.is_empty() && cursor > 0 => self.in_frontmatter(text, cursor)?,
             Some(Typing::Page(start)) => self.pages(&path, text, at(start), cursor)?,
             Some(Typing::Target(start)) => self.targets(&path, text, at(start), cursor)?,
             Some(Typing::Heading(start, target)) => {
-                let close = closing(text, cursor, "]]");
-                let site = Site::new(text, at(start), cursor, close);
+                let site = Site::closed_by("]]", text, at(start), cursor);
                 self.headings(&path, &site, (&target, true))?
             }
             Some(Typing::Anchor(start, target)) => {
-                let close = closing(text, cursor, ")");
-                let site = Site::new(text, at(start), cursor, close);
+                let site = Site::closed_by(")", text, at(start), cursor);
                 self.headings(&path, &site, (&target, false))?
             }
             Some(Typing::Block(start, target)) => {
-                let site = Site::new(text, at(start), cursor, closing(text, cursor, "]]"));
+                let site = Site::closed_by("]]", text, at(start), cursor);
                 self.blocks(&path, &site, &target)?
             }
             Some(Typing::Footnote(start)) => {
-                let site = Site::new(text, at(start), cursor, closing(text, cursor, "]"));
+                let site = Site::closed_by("]", text, at(start), cursor);
                 site.items(CompletionItemKind::Reference, footnotes(text.as_str()))
             }
             Some(Typing::Bracket) => Vec::new(),
@@ -213,20 +243,25 @@ impl Server {
         let whole = text.as_str();
         let (own, pages) = self.names(path, &whole[start..cursor])?;
         let (_, line) = text.line_at(cursor);
+        let site = Site::closed_by("]]", text, start, cursor);
         let style = Style::of(&whole[..start - 2], &whole[line.end..]);
-        if style == Style::Markdown {
-            // The link has other brackets, so those before and behind the cursor are replaced.
-            let closed = whole[cursor..].bytes().take(2).take_while(|byte| *byte == b']').count();
+        if style == Style::Markdown && !site.is_followed {
+            // The link has other brackets, so those before and behind the name are replaced.
+            let end = site.range.end;
+            let closed = whole[end..].bytes().take(2).take_while(|byte| *byte == b']').count();
             let typed = &whole[start - 2..cursor];
-            let site = Site { text, range: start - 2..cursor + closed, typed, close: "" };
+            let site = Site { range: start - 2..end + closed, typed, close: "", ..site };
             let pages = pages.into_iter().filter(|page| page.page.source == own.source);
             return Ok(self.markdown_items(&own, &site, pages));
         }
-        let bar = if is_table_row(&whole[line]) { "\\|" } else { "|" };
-        let site = Site::new(text, start, cursor, closing(text, cursor, "]]"));
+        let bar = label_bar(text, cursor);
         let item = |page: EditorPage| {
             let name = page.alias.as_deref().unwrap_or(&page.title);
-            let item = site.item(CompletionItemKind::File, name, &wiki_inner(&own, &page, bar));
+            let inner = match site.is_followed {
+                true => wiki_target(&own, &page),
+                false => wiki_inner(&own, &page, bar),
+            };
+            let item = site.item(CompletionItemKind::File, name, &inner);
             CompletionItem { detail: Some(page.path), ..item }
         };
         Ok(pages.into_iter().map(item).collect())
@@ -262,7 +297,7 @@ impl Server {
         }
         let name = brain_page::percent_decode(typed.rsplit('/').next().unwrap_or(typed));
         let (own, pages) = self.names(path, &name)?;
-        let site = Site::new(text, start, cursor, closing(text, cursor, ")"));
+        let site = Site::closed_by(")", text, start, cursor);
         let pages = pages.into_iter().filter(|page| page.page.source == own.source);
         let item = |page: EditorPage| {
             let target = markdown_target(&own, &page.path);
@@ -340,19 +375,6 @@ impl Server {
         };
         Ok(matching(site.items(CompletionItemKind::Property, values), site.typed))
     }
-}
-
-/// Returns the brackets that the completion adds. Editors often close brackets themselves, so those
-/// behind the cursor are not doubled.
-fn closing<'a>(text: &Text, cursor: usize, close: &'a str) -> &'a str {
-    let after = &text.as_str()[cursor..];
-    let first = close.chars().next().unwrap_or_default();
-    let closed = after.chars().take(close.len()).take_while(|c| *c == first).count();
-    &close[closed.min(close.len())..]
-}
-
-fn is_table_row(line: &str) -> bool {
-    line.trim_start().starts_with('|')
 }
 
 /// Returns the items that contain the typed text, those that begin with it first.

@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use brain_protocol::{Fault, FaultCode};
+
 use crate::pending::Pending;
 use crate::server::{Server, text_of};
 
@@ -19,7 +21,7 @@ impl Server {
                 None => false,
             });
             if has_moved && pending.expected.is_empty() {
-                self.commit(pending);
+                waiting.extend(self.commit(pending));
             } else if Instant::now() < pending.deadline {
                 waiting.push(pending);
             } else {
@@ -29,9 +31,16 @@ impl Server {
         self.renames.pending.extend(waiting);
     }
 
-    fn commit(&mut self, pending: Pending) {
+    /// Lets the daemon do its half. Returns the rename if the daemon cannot be reached: doing it
+    /// twice is the same as once.
+    fn commit(&mut self, pending: Pending) -> Option<Pending> {
+        let reply = self.refactor(&pending.done.change, false, Vec::new());
+        let is_lost = |fault: &Fault| fault.code == FaultCode::Unreachable;
+        if reply.as_ref().is_err_and(is_lost) && Instant::now() < pending.deadline {
+            return Some(pending);
+        }
         let Pending { done, documents, files, .. } = pending;
-        match self.refactor(&done.change, false, Vec::new()) {
+        match reply {
             Ok(reply) => {
                 let moved = |path: String| {
                     let found = files.iter().find(|(from, _)| *from == path);
@@ -54,6 +63,7 @@ impl Server {
         }
         let open: Vec<String> = self.documents.iter().map(|(path, _)| path.clone()).collect();
         self.stale.extend(open);
+        None
     }
 
     /// Lets the daemon update a document that was closed without having been saved.

@@ -92,8 +92,11 @@ impl Shared {
     }
 }
 
-/// Serves one editor until it is gone.
-pub fn serve(daemon: &Daemon) {
+/// Serves one editor until it is gone. Returns false if the editor sent `exit` without `shutdown`.
+pub fn serve(daemon: &Daemon) -> bool {
+    // Signals of a terminal that is closed reach the editor alone: this process still has to update
+    // what the editor did not save. Fails if the editor has separated the process itself.
+    let _ = rustix::process::setsid();
     let (connection, _io_threads) = Connection::stdio();
     let shared = Arc::new(Shared::default());
     let (events, queue) = mpsc::channel();
@@ -111,10 +114,11 @@ pub fn serve(daemon: &Daemon) {
         Err(error) if error.is_timeout() => Next::Nothing,
         Err(_) => Next::End,
     };
-    read(next, &shared, &events, &worker);
+    let is_orderly = read(next, &shared, &events, &worker);
     let _ = events.send(Event::End);
     // What the daemon has begun is completed without this process.
     let _ = ended.recv_timeout(MAX_END);
+    is_orderly
 }
 
 /// What the input has.
@@ -127,27 +131,29 @@ enum Next {
     End,
 }
 
-/// Passes on messages until the editor is gone.
+/// Passes on messages until the editor is gone. Returns false after `exit` without `shutdown`.
 fn read(
     next: impl Fn() -> Next,
     shared: &Shared,
     events: &Sender<Event>,
     worker: &thread::JoinHandle<()>,
-) {
+) -> bool {
+    let mut is_shut_down = false;
     loop {
         let message = match next() {
             Next::Message(message) => message,
             Next::Nothing => {
                 if worker.is_finished() || is_gone(shared.editor.load(Ordering::Relaxed)) {
-                    return;
+                    return true;
                 }
                 continue;
             }
-            Next::End => return,
+            Next::End => return true,
         };
+        is_shut_down |= matches!(&message, Message::Request(it) if it.method == "shutdown");
         if let Message::Notification(notification) = &message {
             match notification.method.as_str() {
-                "exit" => return,
+                "exit" => return is_shut_down,
                 "$/cancelRequest" => {
                     let id = notification.params.get("id").cloned().unwrap_or_default();
                     if let Ok(id) = serde_json::from_value(id) {
@@ -160,7 +166,7 @@ fn read(
             }
         }
         if events.send(Event::Message(message)).is_err() {
-            return;
+            return true;
         }
     }
 }

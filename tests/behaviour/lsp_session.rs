@@ -83,8 +83,7 @@ fn a_frame_that_is_cut_ends_the_server_quietly() {
     let _daemon = home.daemon();
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": { "processId": null, "capabilities": {} } }).to_string();
     let frame = format!("Content-Length: {}\r\n\r\n{body}", body.len());
-    let cuts = [1, 10, 16, 17, 20, 21, 22, 30, frame.len() - 1];
-    for cut in cuts {
+    for cut in 1..frame.len() {
         let mut editor = Editor::start(&home);
         editor.send_bytes(&frame.as_bytes()[..cut]);
         assert!(editor.end() < MAX_END, "cut at {cut}");

@@ -104,6 +104,8 @@ mod list;
 mod local_model;
 mod lost_store;
 mod lsp;
+mod lsp_corners;
+mod lsp_faults;
 mod lsp_rename;
 mod lsp_session;
 mod machines;

@@ -84,5 +84,14 @@ vim.lsp.buf_request_sync(0, "workspace/executeCommand",
 wait("the closed note as before", function() return lines(vault .. "/b.md") == "[[Old]]" end)
 wait("the file as before", function() return vim.fn.filereadable(vault .. "/Old.md") == 1 end)
 
+-- A folder that does not exist yet: Neovim creates none.
+wait("the link to the page", function() return #vim.diagnostic.get(0) == 0 end)
+vim.fn.cursor(1, 6)
+vim.lsp.buf.rename("work/Newer")
+wait("the page in the folder", function()
+  return vim.fn.filereadable(vault .. "/work/Newer.md") == 1
+end)
+wait("the closed note with the folder", function() return lines(vault .. "/b.md") == "[[Newer]]" end)
+
 print("neovim: completed, jumped, renamed, undone, diagnosed\n")
 vim.cmd("qall!")

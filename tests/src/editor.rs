@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
@@ -90,7 +90,14 @@ impl Editor {
     #[must_use]
     pub fn start(home: &TestHome) -> Self {
         let mut command = home.command("brain");
-        command.arg("lsp").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        command.arg("lsp").stderr(Stdio::inherit());
+        Self::of_command(command)
+    }
+
+    /// Starts a command that is, or becomes, the server.
+    #[must_use]
+    pub fn of_command(mut command: Command) -> Self {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let (input, output) = (child.stdin.take(), child.stdout.take().unwrap());
         let (sender, messages) = channel();
@@ -111,12 +118,17 @@ impl Editor {
     #[must_use]
     pub fn with(home: &TestHome, capabilities: Value) -> Self {
         let mut editor = Self::start(home);
+        editor.initialize(capabilities);
+        editor
+    }
+
+    /// Begins the session.
+    pub fn initialize(&mut self, capabilities: Value) {
         let params = json!({
             "processId": std::process::id(), "rootUri": null, "capabilities": capabilities,
         });
-        editor.server = editor.request("initialize", params);
-        editor.notify("initialized", json!({}));
-        editor
+        self.server = self.request("initialize", params);
+        self.notify("initialized", json!({}));
     }
 
     /// Starts a session of a usual editor.

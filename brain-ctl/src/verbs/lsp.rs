@@ -44,12 +44,12 @@ argument \"lsp\" for markdown files.";
             );
         }
         let context = Context { quiet: true, ..*context };
-        brain_lsp::serve(&Daemon {
+        let is_orderly = brain_lsp::serve(&Daemon {
             call: Arc::new(move |request| context.send_request(&request, !context.no_start)),
             call_running: Arc::new(move |request| context.send_request(&request, false)),
             today,
         });
-        // The thread that writes may still hold standard output.
-        std::process::exit(0)
+        // The thread that writes may still hold standard output. The protocol names the statuses.
+        std::process::exit(i32::from(!is_orderly))
     }
 }

@@ -73,23 +73,21 @@ impl Brain {
             found.truncate(limit);
             return Ok(found);
         }
-        let mut add = |page: PageEntry| {
-            if found.len() < limit && found.iter().all(|it| it.2.id != page.2.id) {
-                found.push(page);
-            }
-        };
         // A name as a whole comes first, then what the index ranks, then beginnings of slugs.
         let name = normalize_name(text.rsplit('/').next().unwrap_or(text));
         for source in sources {
-            reader.pages_by_name(source, &name, limit)?.into_iter().for_each(&mut add);
+            add_new(&mut found, reader.pages_by_name(source, &name, limit)?);
         }
         for id in self.search.near_names(caller, sources, text, limit)? {
-            reader.by_id(id)?.into_iter().for_each(&mut add);
+            add_new(&mut found, reader.by_id(id)?);
         }
         let beginning = text.to_lowercase();
         for source in sources {
-            reader.beginning_with(source, &beginning, limit)?.into_iter().for_each(&mut add);
+            if found.len() < limit {
+                add_new(&mut found, reader.beginning_with(source, &beginning, limit)?);
+            }
         }
+        found.truncate(limit);
         Ok(found)
     }
 
@@ -109,6 +107,15 @@ impl Brain {
             runtime.block_on(wait);
         }
         EditorChangesReply { number: self.changes.current() }
+    }
+}
+
+/// Adds the pages that are not there yet.
+fn add_new(found: &mut Vec<PageEntry>, pages: impl IntoIterator<Item = PageEntry>) {
+    for page in pages {
+        if found.iter().all(|it| it.2.id != page.2.id) {
+            found.push(page);
+        }
     }
 }
 

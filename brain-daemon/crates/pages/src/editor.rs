@@ -19,7 +19,7 @@ use brain_page::{
     file_name_key, is_attachment, is_markdown, normalize_name, percent_decode, plain_slug,
     written_link,
 };
-use brain_store::{PageEntry, PageRecord, Reader, Resolution, StoreError};
+use brain_store::{LastHolder, PageEntry, PageRecord, Reader, Resolution, StoreError};
 
 /// Maximum number of pages that an ambiguous link may mean.
 const MAX_CANDIDATES: usize = 10;
@@ -147,7 +147,8 @@ impl PageService {
         })
     }
 
-    /// Returns pages whose names are similar to the target of a link.
+    /// Returns the pages that the target of a link may mean: first the one that had this name before
+    /// it was renamed, then those with similar names.
     fn suggestions(
         &self,
         caller: &Caller,
@@ -157,14 +158,24 @@ impl PageService {
     ) -> Result<Vec<EditorPage>, Fault> {
         let path = link.target.split('#').next().unwrap_or_default();
         let Ok(slug) = Slug::from_path(&percent_decode(path)) else { return Ok(Vec::new()) };
-        let mut pages = Vec::new();
-        for similar in similar_pages::find(reader, &place.source, &slug)? {
-            if let Some(record) = reader.page(&similar.source, &similar.slug)? {
-                let page = (similar.source, similar.slug, record);
-                pages.push(self.editor_page(caller, reader, page)?);
+        let mut found: Vec<PageEntry> = Vec::new();
+        let folder = place.slug.as_str().rsplit_once('/').map(|(folder, _)| folder);
+        let beside = folder.and_then(|folder| Slug::parse(format!("{folder}/{slug}")).ok());
+        for former in beside.iter().chain([&slug]) {
+            let holder = reader.last_holder(place.source.as_str(), former.as_str())?;
+            if let Some(LastHolder::Page(id)) = holder {
+                found.extend(reader.by_id(id)?);
             }
         }
-        Ok(pages)
+        for similar in similar_pages::find(reader, &place.source, &slug)? {
+            if let Some(record) = reader.page(&similar.source, &similar.slug)?
+                && found.iter().all(|page| page.2.id != record.id)
+            {
+                found.push((similar.source, similar.slug, record));
+            }
+        }
+        let pages = found.into_iter().map(|page| self.editor_page(caller, reader, page));
+        Ok(pages.collect::<Result<_, _>>()?)
     }
 
     /// Returns a page as an editor shows it.

@@ -39,7 +39,7 @@ mod target_pages;
 use std::sync::Arc;
 use std::time::Instant;
 
-use brain_protocol::{Command, Fault, FaultCode, Hits, MAX_HITS, Search, SourceId, hint};
+use brain_protocol::{Command, Fault, FaultCode, Hits, MAX_HITS, Search, SourceId, VERSION, hint};
 
 use self::run::SearchRun;
 use crate::embedding::EmbeddingService;
@@ -89,6 +89,12 @@ impl SearchService {
             || self.index.incomplete_reason(sources.as_deref()).is_some()
     }
 
+    /// Names what ranks: the version of brain, which has the weights, and the models.
+    #[must_use]
+    pub fn ranking(&self) -> String {
+        format!("brain {VERSION}, {}", self.embedding.ranking_models())
+    }
+
     /// Returns the approximate number of changes that are not in the index on disk.
     #[must_use]
     pub fn index_behind(&self) -> u64 {
@@ -104,7 +110,7 @@ impl SearchService {
         text: &str,
         limit: usize,
     ) -> Result<Vec<u64>, Fault> {
-        let found = self.typed(caller, sources, text, limit)?;
+        let found = self.typed(caller, sources, (text, false), limit)?;
         Ok(found.into_iter().filter(|(_, is_name)| *is_name).map(|(id, _)| id).collect())
     }
 
@@ -120,18 +126,23 @@ impl SearchService {
         text: &str,
         limit: usize,
     ) -> Result<Vec<u64>, Fault> {
-        let found = self.typed(caller, sources, text, limit)?;
-        let has_name = found.iter().any(|(_, is_name)| *is_name);
+        // Reading the texts as well takes much longer, and longer the more pages there are.
+        let mut found = self.typed(caller, sources, (text, true), limit)?;
+        let has_name = |found: &[(u64, bool)]| found.iter().any(|(_, is_name)| *is_name);
+        if !has_name(&found) {
+            found = self.typed(caller, sources, (text, false), limit)?;
+        }
+        let has_name = has_name(&found);
         Ok(found.into_iter().filter(|(_, it)| *it || !has_name).map(|(id, _)| id).collect())
     }
 
-    /// Finds pages by words of which the last one may be incomplete. Returns their ids, and whether
-    /// the words are of the page's name.
+    /// Finds pages by words of which the last one may be incomplete, only by their names or also by
+    /// their texts. Returns their ids, and whether the words are of the page's name.
     fn typed(
         &self,
         caller: &Caller,
         sources: &[SourceId],
-        text: &str,
+        (text, names_only): (&str, bool),
         limit: usize,
     ) -> Result<Vec<(u64, bool)>, Fault> {
         let words: Vec<&str> =
@@ -145,6 +156,7 @@ impl SearchService {
             sources: Some(sources.to_vec()),
             view: caller.visibility().sources(),
             is_being_typed: true,
+            names_only,
             ..Question::default()
         };
         let found = index.search(&question).map_err(|e| index_fault(&e))?;

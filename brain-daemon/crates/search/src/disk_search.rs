@@ -104,6 +104,9 @@ impl<'a, 'p> DiskSearch<'a, 'p> {
                 continue;
             }
             self.collect_named(number, allowed.as_ref(), max_count, &mut named_docs)?;
+            if self.plan.names_only {
+                continue;
+            }
             if let (true, Some(allowed)) = (self.plan.groups.is_empty(), &mut allowed) {
                 self.collect_newest(number, allowed, &mut best);
                 continue;
@@ -184,8 +187,9 @@ impl<'a, 'p> DiskSearch<'a, 'p> {
         }
         if let Some(partial) = &query.partial {
             let is_live = |doc| !segment.reader.is_deleted(doc);
-            let mut found =
-                names::partial_matches(segment, partial, names::MAX_PARTIAL_MATCHES, &is_live)?;
+            // Without other pages, these are enough for the list.
+            let enough = if self.plan.names_only { max_count } else { names::MAX_PARTIAL_MATCHES };
+            let mut found = names::partial_matches(segment, partial, enough, &is_live)?;
             let mut allowed = allowed.cloned();
             found.retain(|(doc, _)| self.is_match(segment, allowed.as_mut(), *doc));
             names::keep_best(&mut found, max_count);

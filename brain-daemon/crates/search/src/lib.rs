@@ -240,6 +240,9 @@ pub struct Question {
     pub prefer_quotes: bool,
     /// Whether the question is being typed: its last word may be the beginning of a word of a name.
     pub is_being_typed: bool,
+    /// Whether only pages that the question names are found, by a name or its beginning: texts are
+    /// not searched. Has no effect for callers who cannot see all sources.
+    pub names_only: bool,
     /// Whether links answer the question. If so, pages that repeat the question's words get no
     /// bonus.
     pub asks_for_links: bool,

@@ -108,7 +108,7 @@ pub(super) fn of_document(query: &NameQuery, document: &PageTerms) -> NameMatch 
 }
 
 /// Returns the visible documents of `segment` that `partial` can name, ascending: about `max_count`
-/// by the beginning of a name, and all by the words of their names.
+/// by the beginning of a name, and if there are fewer, all by the words of their names.
 pub(super) fn partial_matches(
     segment: &Segment<'_>,
     partial: &PartialName,
@@ -128,7 +128,10 @@ pub(super) fn partial_matches(
             false => ControlFlow::Break(()),
         })
     })?;
-    found.extend(docs_with_name_words(segment, partial, is_visible)?);
+    // The pages above rank before those that only have the words.
+    if found.len() < max_count {
+        found.extend(docs_with_name_words(segment, partial, is_visible)?);
+    }
     found.sort_unstable_by_key(|(doc, _)| *doc);
     found.dedup_by(|b, a| {
         let is_same_doc = a.0 == b.0;

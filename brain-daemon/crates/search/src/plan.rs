@@ -105,13 +105,15 @@ pub(super) struct Plan {
     pub(super) until: Option<i64>,
     /// The whole question as a name.
     pub(super) names: Option<NameQuery>,
+    /// Whether only pages that the question names are found.
+    pub(super) names_only: bool,
     pub(super) languages: Vec<Lang>,
 }
 
 impl Plan {
     /// Whether no page can match because the question is empty.
     pub(super) fn is_empty(&self) -> bool {
-        self.groups.is_empty() && !self.has_conditions_alone()
+        self.groups.is_empty() && !self.has_conditions_alone() && !self.names_only
     }
 
     /// Whether pages are found by conditions alone, such as `tag:x` or `-draft`.

@@ -130,6 +130,25 @@ fn a_circle_ends_and_loses_nothing() {
 }
 
 #[test]
+fn marks_without_a_reference_leave_no_rubbish() {
+    let message = serde_json::json!({ "metadata": {} });
+    for (answer, expected) in [
+        ("built :contentReference[oaicite:0]{index=0} in 1911", "built  in 1911"),
+        (":contentReference[oaicite: is a word", ":contentReference[oaicite: is a word"),
+        ("the weir【12†source】【7†L1-L3】.", "the weir."),
+        ("the plan【4:0†notes.pdf】.", "the plan (notes.pdf)."),
+        ("【重要】 text", "【重要】 text"),
+        (
+            "see \u{e200}url\u{e202}Weirs\u{e202}https://w.example/x\u{e201}",
+            "see [Weirs](https://w.example/x)",
+        ),
+        ("see \u{e200}url\u{e202}Weirs\u{e202}turn0search1\u{e201}", "see Weirs"),
+    ] {
+        assert_eq!(super::marks::without_marks(&message, answer), expected);
+    }
+}
+
+#[test]
 fn a_user_writes_plain_text_and_a_model_markdown() {
     let nodes: &[(&str, &str, &[&str], Value)] = &[
         ("q", "", &["a"], message("user", "# of guests: 40\n[[map]] and <b>")),

@@ -125,7 +125,13 @@ impl PageService {
             if found.root.join(from).exists() && is_other_file(&found.root, from, to) {
                 return Err(taken(to));
             }
+            let (count, file_exists) = (found.pages.len(), |path| found.root.join(path).exists());
+            let is_there = file_exists(from) || file_exists(to);
             found.add(reader, from, to)?;
+            if !is_there && found.pages.len() == count {
+                let message = format!("there is no file or page \"{from}\" any more");
+                return Err(Fault::new(FaultCode::NotFound, message));
+            }
             found.folders.push((from.clone(), to.clone()));
         }
         let ids: Vec<u64> = found.pages.keys().copied().collect();

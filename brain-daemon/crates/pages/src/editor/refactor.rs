@@ -53,9 +53,15 @@ impl PageService {
     /// Renames files, headings or a tag, and updates what names them.
     ///
     /// # Errors
-    /// `not_found`, `conflict` if a new name is taken, `usage` for an invalid name, or `busy` if
-    /// the pages change again and again.
+    /// `not_found`, `conflict` if a new name is taken, `usage` for an invalid name, `busy` if the
+    /// pages change again and again, and those of a write.
     pub fn refactor(&self, caller: &Caller, request: &Refactor) -> Result<RefactorReply, Fault> {
+        // The editor must not change its texts for a store that cannot be written.
+        if request.is_plan
+            && let Some(message) = self.files.read_only_notice()
+        {
+            return Err(Fault::new(FaultCode::ReadOnly, message));
+        }
         if let Refactoring::Files { source, moves } = &request.change {
             return self.move_files(caller, (source, moves), request);
         }

@@ -53,7 +53,14 @@ impl Plan {
             builder.plan.sequences.clear();
             builder.plan.pairs.clear();
         }
-        builder.plan.with_options(question)
+        let mut plan = builder.plan.with_options(question);
+        if question.names_only && question.view.is_none() {
+            plan.names_only = true;
+            plan.groups.clear();
+            plan.pairs.clear();
+            plan.sequences.clear();
+        }
+        plan
     }
 
     /// Creates a plan for the pages that meet the conditions of `question`, without its words.
