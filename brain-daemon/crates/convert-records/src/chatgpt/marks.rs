@@ -80,7 +80,7 @@ fn old_visible(mark: &str) -> String {
         let lines = name.strip_prefix('L').unwrap_or_default();
         name == "source" || lines.starts_with(|c: char| c.is_ascii_digit())
     };
-    if name.is_empty() || is_place(name) { String::new() } else { format!(" ({name})") }
+    if name.is_empty() || is_place(name) { String::new() } else { format!("({name})") }
 }
 
 /// Returns what a mark without a reference shows: the name of an entity, a link, else nothing.
