@@ -3,12 +3,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use brain_protocol::Slug;
+use brain_protocol::{NameError, Slug};
 
-use super::listing::NewSlug;
 use brain_files::{MarkdownFile, ScanReport};
 use brain_pages::files::read::{FileToRead, is_as_recorded};
 use brain_store::{FileRecord, PageRecord, Reader, StoreError};
+
+/// The slug of a new file, or why it gets none.
+pub(super) type NewSlug = Result<Slug, NameError>;
 
 /// Store rows of files that may have changed, and of files that are gone.
 #[derive(Default)]

@@ -3,17 +3,14 @@
 use std::collections::{HashMap, HashSet};
 
 use brain_page::assign_slugs;
-use brain_protocol::{Fault, NameError, Slug, SourceId};
+use brain_protocol::{Fault, Slug, SourceId};
 
 use super::SyncOptions;
-use super::compare::{MissingPage, covers};
+use super::compare::{MissingPage, NewSlug, covers};
 use super::decide::SyncContext;
 use super::survey::Survey;
 use brain_files::{IgnoreRules, RootDir};
 use brain_store::{FileState, Reader, StoreError};
-
-/// The slug of a new file, or why it gets none.
-pub(super) type NewSlug = Result<Slug, NameError>;
 
 /// Walks the directory. Returns the survey, or the reason why the source cannot be read.
 pub(super) fn walk(
