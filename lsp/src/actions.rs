@@ -8,9 +8,7 @@ use serde_json::{Value, json};
 use crate::document::Document;
 use crate::edits::{DocumentEdits, workspace_edit};
 use crate::navigate::written;
-use crate::page_links::{
-    OwnPlace, encode, label_bar, markdown_target, wiki_inner, wiki_target,
-};
+use crate::page_links::{OwnPlace, encode, label_bar, markdown_target, wiki_inner, wiki_target};
 use crate::page_names::bare;
 use crate::server::{Answer, OfDocument, Server};
 

@@ -220,7 +220,9 @@ impl Server {
         if method == "initialized" {
             return crate::watch(self.daemon.clone(), self.events.clone());
         }
-        let Ok(OfDocument { text_document: id, content_changes, .. }) = read(params) else { return };
+        let Ok(OfDocument { text_document: id, content_changes, .. }) = read(params) else {
+            return;
+        };
         let path = self.key(&id.uri);
         match method.as_str() {
             "textDocument/didOpen" => {
