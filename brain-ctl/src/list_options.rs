@@ -12,14 +12,8 @@ use crate::{
 /// The options `--limit` and `--page`.
 #[derive(Debug, Args)]
 pub(crate) struct PagingOptions {
-    /// Number of rows, 1 to 1000
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 100,
-        value_parser = clap::value_parser!(u32).range(1..=1000)
-    )]
-    pub(crate) limit: u32,
+    #[command(flatten)]
+    limit: LimitOption,
 
     /// Part of the list, from 1
     #[arg(
@@ -32,9 +26,14 @@ pub(crate) struct PagingOptions {
 }
 
 impl PagingOptions {
+    /// Returns the maximum number of rows.
+    pub(crate) fn limit(&self) -> u32 {
+        self.limit.limit
+    }
+
     /// Returns the number of rows before this part.
     pub(crate) fn skip(&self) -> u32 {
-        self.limit.saturating_mul(self.page - 1)
+        self.limit().saturating_mul(self.page - 1)
     }
 
     /// Returns the note of a part without rows. `rows` names them in the plural, for example
@@ -80,7 +79,7 @@ pub(crate) fn no_lines(rows: &str, form: &str) -> String {
     format!("no {rows}; to add one, write a line of this form in a page: {form}")
 }
 
-/// The option `--limit`, for lists in which `--page` names a page.
+/// The option `--limit`. Lists in which `--page` names a page have no other one.
 #[derive(Debug, Args)]
 pub(crate) struct LimitOption {
     /// Number of rows, 1 to 1000
@@ -172,15 +171,16 @@ mod tests {
 
     #[test]
     fn notes_name_the_next_part() {
-        let first = PagingOptions { limit: 20, page: 1 };
+        let part = |limit, page| PagingOptions { limit: LimitOption { limit }, page };
+        let first = part(20, 1);
         assert_eq!((first.skip(), first.empty_note("calls")), (0, "no calls".into()));
         assert_eq!(first.more_note("calls"), "more calls exist: use --limit, or --page 2");
-        let third = PagingOptions { limit: 20, page: 3 };
+        let third = part(20, 3);
         assert_eq!(
             (third.skip(), third.empty_note("calls")),
             (40, "the list has no part 3".into())
         );
-        let last = PagingOptions { limit: 1000, page: u32::MAX };
+        let last = part(1000, u32::MAX);
         assert_eq!(last.skip(), u32::MAX);
     }
 }

@@ -94,6 +94,7 @@ pub(crate) fn list_promises(
     end_at_signals(&brain, false)?;
     let (dir, seed) = (lock(&brain).dir(), new_seed());
     let heading = ListHeading { seed, boot_id: boot_id(), dir: dir.clone() };
+    lock(&brain).keep_heading(&heading.to_string())?;
     write_stdout(format!("{heading}\n").as_bytes()).map_err(|e| fail::stdout(&e))?;
     if !context.quiet {
         notice(
@@ -106,7 +107,7 @@ pub(crate) fn list_promises(
     let result = run.start().and_then(|()| run.write_until(deadline));
     lock(&brain).end();
     result?;
-    notice(&format!("the time is over, and {} stays for --verify; then remove it", dir.display()));
+    notice(&format!("the time is over, and {} stays for --verify", dir.display()));
     Ok(Outcome::default())
 }
 
@@ -120,7 +121,8 @@ pub(crate) fn verify(context: &Context, list: &Path, dir: Option<&Path>) -> Resu
         fail::usage(format!("{} is no list of promises: {problem}", list.display()))
             .hint("make one: brain doctor --torture --promises > FILE")
     })?;
-    let dir = dir.map_or(heading.dir, PathBuf::from);
+    let dir = dir.map_or_else(|| heading.dir.clone(), PathBuf::from);
+    scratch_brain::check_heading(&dir, &heading.to_string())?;
     let brain: SharedBrain = Arc::new(Mutex::new(ScratchBrain::at(&dir)));
     let mut run = Run::new(&brain, heading.seed);
     run.writes = promises.values().map(|promised| u64::from(promised.acknowledged)).sum();
@@ -149,7 +151,7 @@ pub(crate) fn verify(context: &Context, list: &Path, dir: Option<&Path>) -> Resu
         Verdict::NotTested
     };
     let layers = vec![Layer { name: DRIVE_CACHE, verdict, message: message.into() }];
-    let hint = Some(format!("when you need it no more: rm -r {}", dir.display()));
+    let hint = Some(format!("{} has the test's pages, and nothing of yours", dir.display()));
     let (file_system, _) = kernel_cache::describe(&dir);
     context.show(&run.report_of(layers, file_system, hint))
 }

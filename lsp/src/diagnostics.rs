@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use brain_page::{LinkSpan, heading_of_anchor, program_copy};
-use brain_protocol::{Fault, ResolvedLink, TargetStatus, WrittenLink};
+use brain_protocol::{Fault, ResolvedLink, TargetStatus, WrittenLink, shell_word};
 use gen_lsp_types::{Diagnostic, DiagnosticSeverity, Position, Range};
 use serde_json::json;
 
@@ -137,7 +137,8 @@ impl Server {
         if path.starts_with('/') && self.unknown_dirs.insert(dir.clone()) {
             let message = format!(
                 "brain does not know the directory {dir}: add it with \
-                 `brain sources add NAME --path {dir}`"
+                 `brain sources add NAME --path {}`",
+                shell_word(&dir)
             );
             self.show(3, &message);
         }

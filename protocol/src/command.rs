@@ -113,6 +113,7 @@ commands! {
     ModelList = "model list";
     Put { page } = "put SLUG";
     PutFile { page, file } = "put SLUG --file FILE";
+    Recall = "recall";
     Redo = "redo";
     Restart = "restart";
     Restore { page } = "restore SLUG";

@@ -31,7 +31,8 @@ words! {
 /// Who did something, and when.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Doer {
-    /// The order of all changes of the brain; 0 if it is not known.
+    /// The order of all changes of the brain; 0 if it is not known, or for a caller that does not see
+    /// all sources.
     pub change: u64,
     /// When, RFC 3339 in UTC. Never earlier than what the same machine did before.
     pub at: String,
@@ -48,6 +49,25 @@ pub struct Doer {
     pub machine: Option<String>,
     /// `owner`, or the client or address that the text came from, if known.
     pub author: Option<String>,
+}
+
+impl Doer {
+    /// Returns who did it, for people: the author of the text, else the owner for the owner's own
+    /// doors, else the client; then the door, with the client if it is another one.
+    pub fn name(&self) -> String {
+        let who = match (self.author.as_deref(), self.door.as_str()) {
+            (Some(author), _) => author,
+            (None, "cli" | "browser" | "import" | "sync") => "owner",
+            (None, _) if self.client.is_empty() => "not known",
+            (None, _) => &self.client,
+        };
+        match (self.door.as_str(), self.client.as_str()) {
+            ("", _) => who.to_owned(),
+            (door @ ("cli" | "browser"), _) => format!("{who}, {door}"),
+            (door, client) if client.is_empty() || client == who => format!("{who}, {door}"),
+            (door, client) => format!("{who}, {door} {client}"),
+        }
+    }
 }
 
 /// A change of a page.
@@ -188,7 +208,8 @@ pub struct UndoReply {
     pub redo: bool,
     /// Whether it was a dry run.
     pub dry_run: bool,
-    /// The run of the changes that it made, for example `undo-7`; `None` if nothing was written.
+    /// The run of the changes that it made, for example `undo-7`; `None` if nothing was written, or
+    /// for a caller that does not see all sources.
     pub run: Option<String>,
     /// The pages, in the order of the effects; at most 10,000.
     pub pages: Vec<UndonePage>,

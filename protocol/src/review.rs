@@ -112,11 +112,19 @@ pub struct CitedPage {
     pub line: u32,
 }
 
-/// `brain ask --stale`: lists saved answers whose cited texts changed.
+/// `brain ask --stale`: lists saved answers and ideas whose cited texts changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StaleAnswerList {
     /// Only this answer.
     pub page: Option<PageRef>,
+    /// Whether the reply has no texts, only names.
+    pub names_only: bool,
+}
+
+/// Returns whether pages of this type are answers or ideas that keep the texts that they cite.
+#[must_use]
+pub fn keeps_citations(page_type: &str) -> bool {
+    matches!(page_type, "answer" | "idea")
 }
 
 /// The reply to [`StaleAnswerList`].
@@ -162,9 +170,9 @@ pub struct StaleCitation {
     pub version: u32,
     /// What became of the text.
     pub change: CitationChange,
-    /// The cited text; empty if it is purged.
+    /// The cited text; empty if it is purged, or in a reply without texts.
     pub was: String,
-    /// What the page has in its place, as far as it can be told.
+    /// What the page has in its place, as far as it can be told. `None` in a reply without texts.
     pub now: Option<String>,
 }
 

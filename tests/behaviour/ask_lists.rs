@@ -140,6 +140,30 @@ fn a_list_names_its_page_and_its_doubts() {
 }
 
 #[test]
+fn a_period_in_the_name_of_a_meeting_belongs_to_the_name() {
+    let home = plain_home();
+    let _daemon = home.daemon();
+    for (slug, name) in [("people/mia-brown", "Mia Brown"), ("people/dan-poe", "Dan Poe")] {
+        home.put(slug, &format!("---\ntitle: {name}\ntype: person\n---\nLikes tea.\n"));
+    }
+    for (quarter, person) in [("Q1", "people/mia-brown"), ("Q2", "people/dan-poe")] {
+        home.put(
+            &format!("meetings/{}", quarter.to_lowercase()),
+            &format!(
+                "---\ntitle: Acme Board Meeting {quarter} 2025\ntype: meeting\n---\n\
+                 Attendees: [[{person}]]\n"
+            ),
+        );
+    }
+    for (question, person) in [
+        ("who attended the Acme Board Meeting Q1 2025", "Mia Brown"),
+        ("wer war beim Acme Board Meeting Q2 2025", "Dan Poe"),
+    ] {
+        assert_eq!(answer(&home.json(["ask", question])), person, "{question}");
+    }
+}
+
+#[test]
 fn a_search_ranks_the_pages_of_a_list_first() {
     let home = plain_home();
     let _daemon = home.daemon();

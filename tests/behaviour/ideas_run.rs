@@ -123,6 +123,25 @@ fn ideas_are_judged_saved_and_searchable() {
 }
 
 #[test]
+fn saved_ideas_are_stale_when_their_pages_change() {
+    let (_model, home) = fixture();
+    let (reply, _) = json(&home, &["brainstorm", QUESTION]);
+    let stale = || {
+        let found = home.json(["ask", "--stale"]);
+        assert_eq!(found["checked"], 1, "{found}");
+        found["answers"].as_array().unwrap().clone()
+    };
+    assert!(stale().is_empty());
+    let close = reply["ideas"][0]["close_slug"].as_str().unwrap();
+    home.put(close, "---\ntitle: Another one\n---\nNothing of it is left.\n");
+    let answers = stale();
+    assert_eq!(answers[0]["slug"], reply["saved_slug"], "{answers:?}");
+    let changes = answers[0]["changes"].as_array().unwrap();
+    assert!(!changes.is_empty());
+    assert!(changes.iter().all(|it| it["page"]["slug"] == close && it["change"] == "changed"));
+}
+
+#[test]
 fn lsd_crosses_farther_pages_and_saves_only_on_request() {
     let (model, home) = fixture();
     let output = home.brain(["lsd", QUESTION]).expect(0);

@@ -137,7 +137,7 @@ fn every_client_can_read_the_schemas() {
 }
 
 /// Phrases of users, each with the tool that a search for tools must find first.
-const PHRASES: [(&str, &str); 19] = [
+const PHRASES: [(&str, &str); 20] = [
     ("search my notes", "query"),
     ("search my brain", "query"),
     ("what do I know about Ada Lovelace", "query"),
@@ -157,6 +157,7 @@ const PHRASES: [(&str, &str); 19] = [
     ("add a line to my note", "edit_page"),
     ("read my note about Ada", "get_page"),
     ("open the page of Ada", "get_page"),
+    ("undo what you wrote", "restore_page"),
 ];
 /// The words that clients leave out of a search for tools.
 const STOP_WORDS: &str = " a about all an and are as at be but by can did do does for has have how \

@@ -413,3 +413,43 @@ fn a_full_disk_is_reported_to_the_model() {
     fs::remove_file(filler).unwrap();
     assert_eq!(fixture.edit("kept", "append", "room", json!({}))["status"], "updated");
 }
+
+#[test]
+fn a_client_takes_back_its_own_last_writes_and_nothing_else() {
+    let fixture = Fixture::new();
+    let other = mcp(&fixture.home, &fixture.home.token("other", "read write", &[]));
+    let undone = |agent: &Mcp, arguments: Value| {
+        let answer = agent.call("restore_page", arguments);
+        answer["undone"].as_array().unwrap().clone()
+    };
+    fixture.home.put("plan", "Mine.\n");
+    fixture.edit("plan", "append", "Of the client.", json!({}));
+    let _ = fixture.agent.call("put_page", put("log/1", "A log."));
+    let _ = other.call("put_page", put("log/2", "Another log."));
+    fixture.home.brain(["append", "plan", "Mine, later."]).expect(0);
+    assert_eq!(
+        undone(&fixture.agent, json!({ "undo": true })),
+        ["log/1: taken back; the page is deleted"]
+    );
+    // One further back. The owner's later line stays.
+    let rows = undone(&fixture.agent, json!({ "undo": true }));
+    assert!(rows[0].as_str().unwrap().starts_with("plan: taken back in part: "), "{rows:?}");
+    let body = fixture.body("plan");
+    assert!(body.contains("Mine.") && body.contains("Mine, later."), "{body}");
+    assert!(!body.contains("Of the client."), "{body}");
+    let refused = fixture.agent.expect_refusal("restore_page", json!({ "undo": true }));
+    assert!(refused.starts_with("not_found: ") && refused.contains("`get_page`"), "{refused}");
+    // A page of somebody else.
+    for arguments in
+        [json!({ "slug": "log/2", "undo": true }), json!({ "slug": "plan", "undo": true })]
+    {
+        let refused = fixture.agent.expect_refusal("restore_page", arguments);
+        assert!(refused.starts_with("not_found: "), "{refused}");
+    }
+    assert_eq!(fixture.body("log/2"), "Another log.");
+    assert_eq!(undone(&other, json!({ "slug": "log/2", "undo": true })).len(), 1);
+    for arguments in [json!({}), json!({ "slug": "plan", "version": 1, "undo": true })] {
+        let refused = fixture.agent.expect_refusal("restore_page", arguments);
+        assert!(refused.starts_with("invalid_params: "), "{refused}");
+    }
+}

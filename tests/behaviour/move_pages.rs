@@ -226,3 +226,18 @@ fn mv_keeps_paths_to_files_with_capitals_and_spaces() {
     assert_eq!(read("Top.md"), "[one](x/note-one.md) [two](<x/note-one.md#x>)\n");
     assert_eq!(home.json(["links", "--broken"])["links"], json!([]));
 }
+
+#[test]
+fn undo_gives_a_moved_file_its_name_again() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let files = [("Road Map 2026.md", "# Road map\n"), ("notes.md", "see [[Road Map 2026]]\n")];
+    let vault = vault(&home, &files);
+    let notes = || fs::read_to_string(vault.join("notes.md")).unwrap();
+    home.json(["mv", "vault:road-map-2026", "route"]);
+    assert!(vault.join("route.md").exists() && notes().contains("[[route]]"), "{}", notes());
+    let done = home.json(["undo", "--yes"]);
+    assert_eq!(done["taken_back"], 2, "{done}");
+    assert!(vault.join("Road Map 2026.md").exists() && !vault.join("route.md").exists());
+    assert!(notes().contains("[[Road Map 2026]]"), "{}", notes());
+}

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use brain_tests::mcp::mcp;
 use brain_tests::{TestHome, http, wait_for};
 use serde_json::{Value, json};
 
@@ -271,4 +272,17 @@ fn a_purge_needs_a_confirmation() {
     };
     assert_eq!(code, 0, "{output}");
     assert_eq!(home.fault(["get", "key"], 4)["code"], "not_found");
+}
+
+#[test]
+fn a_purge_names_the_pages_that_were_made_from_it() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("key", "The secret.\n");
+    let helm = mcp(&home, &home.token("helm", "read write", &[]));
+    let page = json!({ "slug": "sum", "content": "Of the secret.\n", "made_from": ["key"] });
+    let _ = helm.call("put_page", page);
+    let done = home.json(["purge", "key", "--now", "--yes"]);
+    let made = "made from it, so they may have its text: default:sum";
+    assert!(texts_of(&done["warnings"]).iter().any(|it| it == made), "{done}");
 }

@@ -1,8 +1,9 @@
 //! Contradictions and their settlement, answers that age, and the owner's own recall.
 
+use brain_tests::mcp::mcp;
 use brain_tests::model::{FakeModel, ModelOptions, ModelResponse};
 use brain_tests::{Daemon, TestHome, texts};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::ask_fixture::{self, passage_number, set_variable};
 
@@ -111,6 +112,36 @@ fn an_answer_is_stale_when_its_sentence_goes_and_not_when_it_looks_different() {
 }
 
 #[test]
+fn an_ai_client_reads_that_an_answer_is_stale_and_the_record_has_no_text_of_it() {
+    let model = model();
+    let (home, _daemon) = home_with_answer(&model);
+    let answer = texts(&home.json(["list", "--type", "answer"])["pages"], "slug").remove(0);
+    let client = mcp(&home, &home.token("helm", "read", &[]));
+    let notes = || {
+        let page = client.call("get_page", json!({ "slug": answer }));
+        let fetched = client.call("fetch", json!({ "id": answer }));
+        let found = client.call("query", json!({ "query": "how much fuel", "type": "answer" }));
+        [page["metadata"].clone(), fetched["metadata"].clone(), found["results"][0].clone()]
+            .map(|it| it["stale"].as_str().map(str::to_owned))
+    };
+    assert_eq!(notes(), [None, None, None]);
+    home.put("fuel", &format!("# Fuel\n\nAlpha cut nothing.\n\n{BETA}\n"));
+    let note = "what this was made from has changed: fuel".to_owned();
+    assert_eq!(notes(), [(); 3].map(|()| Some(note.clone())));
+    // The same bytes again, after the cited page is as it was.
+    let calls = home.json(["seen"])["calls"].as_array().unwrap().clone();
+    home.put("fuel", &format!("# Fuel\n\n{ALPHA}\n\n{BETA}\n"));
+    for call in &calls[..3] {
+        let again = home.json(["seen", "--replay", call["id"].as_str().unwrap()]);
+        assert!(again["answer"].as_str().unwrap().contains(&note), "{again}");
+    }
+    // A purge of the cited page reaches the calls that named it.
+    home.json(["purge", "fuel", "--now", "--yes"]);
+    let fault = home.fault(["seen", "--replay", calls[0]["id"].as_str().unwrap()], 1);
+    assert_eq!(fault["code"], "not_replayable");
+}
+
+#[test]
 fn a_purge_leaves_no_cited_text_behind() {
     let model = model();
     let (home, daemon) = home_with_answer(&model);
@@ -161,4 +192,40 @@ fn searches_become_questions_only_if_the_owner_wants_it() {
             assert_eq!(home.json(["recall"])["run"], Value::Null);
         }
     }
+}
+
+#[test]
+fn another_ranking_that_finds_less_is_a_warning() {
+    let mut home = TestHome::new();
+    set_variable(&mut home, "BRAIN_SEARCH_REMEMBER", "true");
+    set_variable(&mut home, "BRAIN_EMBEDDING_PROVIDER", "none");
+    let check = |home: &TestHome| {
+        let report: Value = serde_json::from_str(&home.brain(["doctor", "--json"]).stdout).unwrap();
+        let checks = report["checks"].as_array().unwrap();
+        let found = checks.iter().find(|check| check["name"] == "recall").unwrap();
+        ["status", "message"].map(|field| found[field].as_str().unwrap().to_owned())
+    };
+    let daemon = home.daemon();
+    home.put("boat", "The boat is moored at the north quay.\n");
+    home.json(["search", "north quay"]);
+    home.json(["get", "boat"]);
+    assert_eq!(check(&home), ["ok", "1 questions of yours, not asked again yet"]);
+    assert_eq!(home.json(["recall"])["run"]["recall_at_5"], 100.0);
+    home.put("boat", "It is somewhere else now.\n");
+    assert_eq!(check(&home), ["ok", "recall@5 100.0 % of 1 questions"]);
+    assert!(daemon.terminate().0.success());
+    // A reranker that does not answer is another ranking.
+    set_variable(&mut home, "BRAIN_SEARCH_RERANK", "endpoint");
+    set_variable(&mut home, "BRAIN_SEARCH_RERANK_BASE_URL", "http://127.0.0.1:9");
+    set_variable(&mut home, "BRAIN_SEARCH_RERANK_MODEL", "other");
+    let _daemon = home.daemon();
+    let [status, message] = check(&home);
+    assert_eq!(status, "warn", "{message}");
+    assert!(message.contains("no model, and not yet with brain"), "{message}");
+    let warnings = home.json(["recall"])["warnings"].clone();
+    assert!(warnings[0].as_str().unwrap().starts_with("your recall fell by 100.0"), "{warnings}");
+    let [status, message] = check(&home);
+    assert_eq!((status.as_str(), message.as_str()), ("warn", warnings[0].as_str().unwrap()));
+    home.json(["recall"]);
+    assert_eq!(check(&home)[0], "ok", "the ranking is the same as at the run before");
 }

@@ -146,6 +146,10 @@ fn a_list_of_promises_is_verified_and_a_lost_store_is_found() {
         (report["status"].as_str(), &report["losses"]),
         (Some("not_tested"), &Value::Array(vec![]))
     );
+    for (other, code) in [(home.outside(), 2), (dir.path().join("away"), 4)] {
+        let (list, other) = (list.display().to_string(), other.display().to_string());
+        home.fault(["doctor", "--verify", &list, "--dir", &other], code);
+    }
     let scratch = fs::read_dir(dir.path()).unwrap().next().unwrap().unwrap().path();
     fs::remove_file(scratch.join("brain.redb")).unwrap();
     let report = verify(1);

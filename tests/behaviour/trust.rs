@@ -353,3 +353,42 @@ fn the_page_in_the_browser_says_who_changed_which_lines() {
     let page = browser.send(&site.local, HttpRequest::get("/page/plan")).expect(200).body;
     assert!(!page.contains("Lines by others"), "{page}");
 }
+
+/// The trust of a client's text does not depend on what it names as its sources: whatever tool
+/// writes it, it is from outside, which is the lowest level.
+#[test]
+fn no_tool_makes_the_text_of_a_client_the_owners() {
+    let fixture = Fixture::new();
+    let line = "The heron pays on Friday.";
+    fixture.overwrite("received", line);
+    let _ = fixture.read("received");
+    let reply = fixture.agent.result("tools/list", json!({}));
+    let tools = reply["tools"].as_array().unwrap().iter();
+    for tool in tools.filter(|tool| tool["annotations"]["readOnlyHint"] == false) {
+        let name = tool["name"].as_str().unwrap();
+        let slug = format!("of/{name}");
+        fixture.home.put(&slug, "# Mine\n\nThe owner's line.\n");
+        let arguments = match name {
+            "capture" => json!({ "content": line }),
+            "put_page" => json!({ "slug": slug, "content": line, "overwrite": true }),
+            "edit_page" => json!({ "slug": slug, "operation": "append", "content": line }),
+            "add_timeline_entry" => json!({ "slug": slug, "date": "2026-02-03", "text": line }),
+            "move_page" => json!({ "slug": slug, "to": "of/the-heron-pays" }),
+            "restore_page" => {
+                fixture.append(&slug, line);
+                fixture.home.put(&slug, "# Mine\n");
+                json!({ "slug": slug, "version": 2 })
+            }
+            "delete_page" => continue,
+            other => panic!("show that what {other} writes is from outside"),
+        };
+        let written = fixture.agent.call(name, arguments);
+        let page = fixture.home.get(written["slug"].as_str().unwrap());
+        let marked = marked_lines(&page);
+        for text in page["content"].as_str().unwrap().lines().filter(|it| it.contains("heron")) {
+            let is_marked = marked.iter().any(|it| it == text);
+            assert!(is_marked || page["trust"] == "outside", "{name}: {page}");
+        }
+        assert!(name == "move_page" || page["content"].as_str().unwrap().contains("heron"));
+    }
+}

@@ -236,7 +236,7 @@ fn what_was_made_from_it_goes_or_is_marked() {
     assert_eq!(oda["trust"], "mixed");
     let marked = &oda["outside_lines"][0];
     assert_eq!(marked["source_kind"], "undone", "{oda}");
-    assert_eq!(marked["source_uri"], "to be made again: source src/three was undone");
+    assert_eq!(marked["source_uri"], "to be made again: a source of it was undone");
     assert_eq!(home.get("people/pia")["version"], 1);
     let again = fixture.undo_client(&["--derived"]);
     assert_eq!(home.get("people/oda")["version"], oda["version"], "{again}");

@@ -135,13 +135,19 @@ test('no script runs in captured texts and names of dropped files', async () => 
   await Promise.all([page.waitForNavigation(), page.click('#capture form button')])
   assert.match(await page.$eval('main', (it) => it.innerText), /window\.pwned/)
   assert.equal(await injectedScriptRan(page), undefined)
-  const name = `${IMAGE}.exe`
-  await page.evaluate((file) => {
+  // Of several files, the screen names those that are no text. A single one is looked at for an
+  // import, on a screen of its own.
+  const drop = (names) => page.evaluate((all) => {
     const dataTransfer = new DataTransfer()
-    dataTransfer.items.add(new File(['x'], file, { type: 'application/x-exe' }))
+    for (const name of all) dataTransfer.items.add(new File(['\u0001'], name))
     document.body.dispatchEvent(new DragEvent('drop', { bubbles: true, dataTransfer }))
-  }, name)
+  }, names)
+  const name = `${IMAGE}.exe`
+  await drop([name, 'note.exe'])
   await shows(page, '#message', 'onerror')
+  assert.equal(await injectedScriptRan(page), undefined)
+  await Promise.all([page.waitForNavigation(), drop([name])])
+  assert.match(await page.$eval('main', (it) => it.innerText), /onerror.* is in no format/)
   assert.equal(await injectedScriptRan(page), undefined)
   page.problems.length = 0
 })

@@ -9,6 +9,7 @@ Each program makes an input from the same text. The pages must have its title, i
 and its words in their order. A program that is missing is named. Exits with 1 after a difference.
 """
 
+import ast
 import difflib
 import json
 import os
@@ -281,6 +282,173 @@ def org(work):
     print("Org: compared")
 
 
+# Zim has no command that writes a page, so its own classes do. They need no display.
+ZIM = """
+import json, sys
+from zim.newfs import LocalFolder
+from zim.notebook import Notebook, Path, init_notebook
+folder = LocalFolder(sys.argv[1])
+init_notebook(folder, name="Boats")
+notebook = Notebook.new_from_dir(folder)
+for name, text in json.load(sys.stdin).items():
+    page = notebook.get_page(Path(name))
+    page.parse("wiki", text)
+    notebook.store_page(page)
+files = notebook.get_attachments_dir(Path("Ferry"))
+files.touch()
+files.file("plan.csv").write_binary(b"a,b\\n")
+"""
+
+
+def zim(work):
+    if not shutil.which("zim"):
+        return print("without Zim")
+    env = {**os.environ, "HOME": str(work), "XDG_RUNTIME_DIR": str(work)}
+    notebook, html = work / "zim", work / "zim-html"
+    notes = {
+        "Ferry": f"====== {TITLE} ======\n\nAsk **Ann** about [[Boats:Rowboat|the rowboat]], "
+                 f"[[{LINK}|the weir]] and [[./plan.csv]], says Çelik. @boats @river\n\n"
+                 "[ ] Mend the oar\n[*] Buy rope\n[x] Paint\n\n* Tar\n\t* Brush\n",
+        "Boats:Rowboat": "====== Rowboat ======\n\nBack to [[Ferry]], ''rope_1'' and //more//.\n",
+    }
+    # Debian's Zim belongs to Debian's Python.
+    run("/usr/bin/python3", "-c", ZIM, notebook, input=json.dumps(notes).encode(), env=env)
+    run("zim", "--export", "--format=html", f"--output={html}", notebook, env=env)
+
+    def check(home, pages):
+        by_title = {page["title"]: page for page in pages.values()}
+        # The title of a page is its name; the heading can be another one.
+        report("Zim, titles", {"Ferry", "Rowboat"}, set(by_title))
+        if len(by_title) != 2:
+            return
+        ferry, rowboat = by_title["Ferry"], by_title["Rowboat"]
+        report("Zim, heading", True, f"# {TITLE}" in ferry["body"])
+        report("Zim, tags", TAGS, ferry["tags"])
+        report("Zim, folders", "boats/rowboat", rowboat["slug"])
+        report("Zim, link", True, LINK in ferry["body"])
+        report("Zim, open task", True, "- [ ] Mend the oar" in ferry["body"])
+        report("Zim, done task", True, "- [x] Buy rope" in ferry["body"])
+        for page, other in [(ferry, rowboat), (rowboat, ferry)]:
+            links = home.brain("links", page["slug"])["links"]
+            report("Zim, links", True, other["slug"] in [link["slug"] for link in links])
+        report("Zim, files", True, 'attachments: ["plan.csv"]' in ferry["frontmatter"])
+        for name, page in [("Ferry", ferry), ("Boats/Rowboat", rowboat)]:
+            # What Zim itself shows of the page, below its line of links.
+            shown = run("pandoc", html / f"{name}.html", "-t", "plain", "--wrap=none").decode()
+            shown = shown.split(40 * "-")[-1].split("Backlinks")[0]
+            found = f"{page['title']} {page['body']}"
+            report(f"Zim, words of {name}", 1.0, in_order(shown, found))
+
+    imported(notebook, check)
+    print("Zim: compared")
+
+
+def khal(work):
+    if not shutil.which("khal"):
+        return print("without khal")
+    calendar, settings = work / "khal" / "boat", work / "khal.conf"
+    calendar.mkdir(parents=True)
+    settings.write_text(f"""[calendars]
+[[boat]]
+path = {calendar}
+[locale]
+local_timezone = Europe/Berlin
+default_timezone = Europe/Berlin
+timeformat = %H:%M
+dateformat = %Y-%m-%d
+longdateformat = %Y-%m-%d
+datetimeformat = %Y-%m-%d %H:%M
+longdatetimeformat = %Y-%m-%d %H:%M
+[default]
+default_calendar = boat
+""")
+    env = {**os.environ, **{f"XDG_{it}_HOME": str(work) for it in ["CACHE", "CONFIG", "DATA"]}}
+
+    def khal(*arguments):
+        return run("khal", "-c", settings, *arguments, env=env).decode()
+
+    khal("new", "2026-01-07", "19:00", "20:30", "-l", "Old chapel", "-r", "weekly", "-u",
+         "2026-01-22", "Choir", "::", "Bring *lamps*")
+    khal("new", "2026-05-17", "Parade")
+    khal("new", "2026-03-29", "03:30", "1h", "America/New_York", "-g", "boats", "Call Çelik")
+    listed = khal("list", "--day-format", "", "--format",
+                  "{start-date}|{start-time-full}|{title}|{location}|{description}|{categories}",
+                  "2026-01-01", "365d")
+    events = [line.split("|") for line in listed.splitlines() if line]
+
+    def check(_, pages):
+        by_title = {page["title"]: page for page in pages.values()}
+        report("khal, titles", {event[2] for event in events}, set(by_title))
+        for day, time, title, place, description, categories in events:
+            page = by_title.get(title, {"body": "", "tags": []})
+            report(f"khal, {title} on {day}", True, f"- {day} |" in page["body"])
+            for part in [place, description.replace("*", r"\*")]:
+                report(f"khal, {title}: {part}", True, part in page["body"])
+            report(f"khal, {title}, tags", [it for it in [categories] if it], page["tags"])
+        # khal shows the time in Berlin, and the page the one of the event's zone.
+        report("khal, choir", 3, by_title["Choir"]["body"].count(" | 19:00–20:30 Europe/Berlin"))
+        call = by_title["Call Çelik"]["created_at"]
+        report("khal, call", "2026-03-29T07:30:00", call[:19])
+        report("khal, call in Berlin", ["09:30"], [it[1] for it in events if it[2] == "Call Çelik"])
+
+    imported(calendar.parent, check)
+    print("khal: compared")
+
+
+def khard(work):
+    if not shutil.which("khard"):
+        return print("without khard")
+    contacts, settings, new = work / "khard", work / "khard.conf", work / "contact.yaml"
+    contacts.mkdir()
+    settings.write_text(f"[addressbooks]\n[[crew]]\npath = {contacts}\n"
+                        "[general]\neditor = /bin/true\nmerge_editor = /bin/true\n")
+
+    def khard(*arguments):
+        return run("khard", "-c", settings, *arguments).decode()
+
+    for version, name, birthday in [("4.0", "Åse", "--05-04"), ("3.0", "Bo", "1980-05-04")]:
+        new.write_text(f"""First name : {name}
+Last name : Çelik
+Nickname : {name}-kin
+Organisation : Harbour AS
+Phone :
+    cell : +47 900 00 000
+Email :
+    home : {name.lower()}@example.org
+Address :
+    home :
+        Street : Yard 3; rear
+        City : Oslo
+Birthday : {birthday}
+Categories : [boats, old friends]
+Note : |
+    Key under the pot,
+    ring *twice*
+""")
+        khard("new", "-a", "crew", "-i", new, "--vcard-version", version)
+    fields = ["name", "nicknames", "categories", "emails", "phone_numbers", "notes"]
+    listed = khard("list", "--parsable", "--fields=" + ",".join(fields)).splitlines()
+
+    def check(_, pages):
+        by_title = {page["title"]: page for page in pages.values()}
+        report("khard, contacts", 2, len(listed))
+        report("khard, titles", {line.split("\t")[0] for line in listed}, set(by_title))
+        for name, *values in [line.split("\t") for line in listed]:
+            nicknames, categories, mails, phones, notes = map(ast.literal_eval, values)
+            page = by_title.get(name)
+            if page is None:
+                continue
+            report(f"khard, {name}, tags", [it.replace(" ", "-") for it in categories],
+                   [it.replace(" ", "-") for it in page["tags"]])
+            held = [*nicknames, *sum(mails.values(), []), *sum(phones.values(), []),
+                    *notes[0].replace("*", r"\*").split("\n"), "Yard 3; rear", "Oslo"]
+            for value in held:
+                report(f"khard, {name}: {value}", True, value in f"{page['aliases']} {page['body']}")
+
+    imported(contacts, check)
+    print("khard: compared")
+
+
 def main():
     with tempfile.TemporaryDirectory() as work:
         work = pathlib.Path(work)
@@ -288,6 +456,9 @@ def main():
         tiddlywiki(work)
         joplin(work)
         org(work)
+        zim(work)
+        khal(work)
+        khard(work)
     for problem in problems:
         print(f"difference: {problem}", file=sys.stderr)
     sys.exit(1 if problems else 0)

@@ -20,6 +20,8 @@ use crate::{
     start,
 };
 
+/// The file that tells the directory of a test from any other brain.
+const HEADING: &str = "promises-heading";
 /// Maximum silence of the daemon. A disk that flushes slowly delays an answer by seconds.
 const MAX_SILENCE: Duration = Duration::from_secs(30);
 
@@ -57,6 +59,20 @@ impl ScratchBrain {
     /// Returns the brain in an existing directory.
     pub(super) fn at(dir: &Path) -> Self {
         Self { home: Home::at(dir), daemon: None, has_ended: false }
+    }
+
+    /// Keeps the first line of the list of promises in the directory, for [`check_heading`].
+    ///
+    /// # Errors
+    /// As [`Self::create`].
+    pub(super) fn keep_heading(&self, heading: &str) -> Result<(), Fault> {
+        let path = self.home.dir().join(HEADING);
+        let write = || -> io::Result<()> {
+            fs::write(&path, heading)?;
+            File::open(&path)?.sync_all()?;
+            File::open(self.home.dir())?.sync_all()
+        };
+        write().map_err(|e| fail::file("write", &path, &e))
     }
 
     /// Returns the directory.
@@ -118,6 +134,24 @@ impl ScratchBrain {
     pub(super) fn end(&mut self) {
         self.has_ended = true;
         self.kill();
+    }
+}
+
+/// Checks that a directory is the one of the test whose list begins with `heading`.
+///
+/// # Errors
+/// `not_found` if the directory is not there; `usage` if it is another one.
+pub(super) fn check_heading(dir: &Path, heading: &str) -> Result<(), Fault> {
+    let name = dir.display();
+    if !dir.exists() {
+        let message = format!("there is no {name}: its disk is not mounted, or has lost all of it");
+        return Err(Fault::new(FaultCode::NotFound, message)
+            .hint("mount its disk, or name the directory: --dir DIR"));
+    }
+    match fs::read_to_string(dir.join(HEADING)) {
+        Ok(kept) if kept == heading => Ok(()),
+        _ => Err(fail::usage(format!("{name} is not the directory of this test"))
+            .hint("name the directory that the first line of the list ends with: --dir DIR")),
     }
 }
 

@@ -36,7 +36,7 @@ pub(super) fn save(context: &Context, reply: &AskReply) -> Result<WriteReply, Fa
 /// # Errors
 /// The daemon's fault.
 pub(super) fn stale(context: &Context) -> Result<Outcome, Fault> {
-    context.run(StaleAnswerList { page: None })
+    context.run(StaleAnswerList { page: None, names_only: false })
 }
 
 impl Show for StaleAnswers {

@@ -46,7 +46,7 @@ impl Verb for AuditCommand {
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let Self { period, client, failed, paging, format } = self;
         let (since, until) = period.instants();
-        let (limit, skip) = (paging.limit, paging.skip());
+        let (limit, skip) = (paging.limit(), paging.skip());
         let calls = context.call(AuditList { since, until, client, failed, limit, skip })?;
         let truncated = calls.truncated;
         paging.print(context, &format.into(), calls, truncated, "calls", None)

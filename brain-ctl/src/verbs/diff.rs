@@ -135,9 +135,8 @@ fn name_of(page: &PageChanges) -> String {
 fn show_step(step: &ChangeStep, t: &mut Text) {
     let ChangeStep { event, by, version } = step;
     let mut line = format!("  {}  {event}, version {version}", format_to_second(&by.at));
-    let doer = [by.door.as_str(), by.client.as_str()].join(" ");
-    if !doer.trim().is_empty() {
-        line.push_str(&format!(", by {}", clean(doer.trim())));
+    if !by.door.is_empty() {
+        line.push_str(&format!(", by {}", clean(&by.name())));
     }
     if let Some(clock) = &by.clock {
         line.push_str(&format!(" (the clock said {})", format_to_second(clock)));

@@ -124,7 +124,7 @@ impl Verb for OrphansCommand {
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let ListOptions { paging, source, format } = self.options;
         let source = fail::parse_source(source.as_deref())?;
-        let (limit, skip) = (paging.limit, paging.skip());
+        let (limit, skip) = (paging.limit(), paging.skip());
         let pages = context.call(brain_protocol::Orphans { source, limit, skip })?;
         let (empty_note, more_note) =
             (paging.empty_note("pages without links"), paging.more_note("pages"));
@@ -158,7 +158,7 @@ impl Verb for TodosCommand {
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let Self { done, prefix, options: ListOptions { paging, source, format } } = self;
         let source = fail::parse_source(source.as_deref())?;
-        let (limit, skip) = (paging.limit, paging.skip());
+        let (limit, skip) = (paging.limit(), paging.skip());
         let todos = context.call(brain_protocol::Todos { source, prefix, done, limit, skip })?;
         let truncated = todos.truncated;
         let (rows, form) = match done {

@@ -55,7 +55,7 @@ A dated line in a page: - 2026-11-20 | text [Source: a letter]";
             let days = context.call(TimelineDays { source, since, until })?;
             return context.list(&days, &format);
         }
-        let (limit, skip) = (paging.limit, paging.skip());
+        let (limit, skip) = (paging.limit(), paging.skip());
         let request = brain_protocol::Timeline { source, slug, since, until, limit, skip };
         let (lines, label) = self.as_of.call(context, request)?;
         let truncated = lines.truncated;

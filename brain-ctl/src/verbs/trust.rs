@@ -48,6 +48,9 @@ pub(super) fn line_range(mark: &MarkedLines) -> String {
 /// Returns a sentence about a mark: which lines, who, and when.
 pub(super) fn sentence(mark: &MarkedLines) -> String {
     let lines = if mark.last == mark.first { "line" } else { "lines" };
+    if mark.source_kind == "undone" {
+        return format!("{lines} {}: {}", line_range(mark), mark.source_uri);
+    }
     let author = mark.source_uri.strip_prefix("mcp:").unwrap_or(&mark.source_uri);
     format!(
         "{lines} {}: written by {author} ({}) at {}",

@@ -219,14 +219,8 @@ fn page_lines(t: &mut Text, row: &UndonePage) {
     }
 }
 
-/// Returns who did something, over which door and when.
+/// Returns who did something, and when.
 fn by(doer: &Doer) -> String {
     let run = doer.run.iter().map(|run| format!(", {run}")).collect::<String>();
-    let who = match doer.door.as_str() {
-        "cli" | "browser" | "import" | "sync" => "owner",
-        _ if doer.client.is_empty() => "somebody",
-        _ => &doer.client,
-    };
-    let door = if doer.door.is_empty() { String::new() } else { format!(" over {}", doer.door) };
-    format!("by {who}{door}{run} on {}", format_to_minute(&doer.at))
+    format!("by {}{run} on {}", doer.name(), format_to_minute(&doer.at))
 }

@@ -92,7 +92,7 @@ impl Show for WhyReply {
                 &what(step),
                 &step.version.to_string(),
                 &lines,
-                &who(&step.by),
+                &step.by.name(),
                 &step.made_from.join(", "),
                 step.by.run.as_deref().unwrap_or_default(),
             ]);
@@ -102,7 +102,7 @@ impl Show for WhyReply {
 
     fn quiet(&self, t: &mut Text) {
         for step in &self.steps {
-            t.line(&format!("{} {} {}", when(&step.by), what(step), who(&step.by)));
+            t.line(&format!("{} {} {}", when(&step.by), what(step), step.by.name()));
         }
     }
 
@@ -152,14 +152,14 @@ impl Show for LinesOf {
         let mut table = Table::new(LINE_COLUMNS);
         for LineOrigin { line, text, version, by } in &self.0.lines {
             let (line, version) = (line.to_string(), version.to_string());
-            table.row([&line, &when(by), &version, &who(by), text]);
+            table.row([&line, &when(by), &version, &by.name(), text]);
         }
         table.write(t);
     }
 
     fn quiet(&self, t: &mut Text) {
         for LineOrigin { line, by, .. } in &self.0.lines {
-            t.line(&format!("{line} {} {}", when(by), who(by)));
+            t.line(&format!("{line} {} {}", when(by), by.name()));
         }
     }
 
@@ -186,22 +186,5 @@ fn what(step: &LifeStep) -> String {
         LifeEvent::TextKept => "text kept".to_owned(),
         LifeEvent::FileReplaced => "file replaced".to_owned(),
         event => event.as_str().to_owned(),
-    }
-}
-
-/// Who did something: the author of the text, then the door and the client.
-fn who(by: &Doer) -> String {
-    let door = match (by.door.as_str(), by.client.as_str()) {
-        ("", _) => String::new(),
-        (door, "") => door.to_owned(),
-        // The owner's own doors need no name.
-        (door @ ("cli" | "browser"), _) => door.to_owned(),
-        (door, client) => format!("{door} {client}"),
-    };
-    match (&by.author, door.is_empty()) {
-        (Some(author), true) => author.clone(),
-        (Some(author), false) => format!("{author}, {door}"),
-        (None, true) => "not known".to_owned(),
-        (None, false) => door,
     }
 }

@@ -22,8 +22,6 @@ const PURGE_ROUNDS: u32 = 60;
 const WRITABLE_CHECK_EVERY: Duration = Duration::from_secs(1);
 /// How often audited calls are written to the store.
 const WRITE_CALLS_EVERY: Duration = Duration::from_secs(1);
-/// How often ended outgoing requests are moved into the store.
-const MOVE_REQUESTS_EVERY: Duration = Duration::from_secs(60);
 /// How often old audited calls are removed.
 const PURGE_CALLS_EVERY: Duration = Duration::from_secs(10 * 60);
 
@@ -178,7 +176,7 @@ impl Worker for LedgerUpkeep {
         if self.move_at <= Instant::now() {
             let moved = self.brain.left.store_ended();
             self.report(&moved, "outgoing requests not moved into the store; trying again");
-            self.move_at = Instant::now() + MOVE_REQUESTS_EVERY;
+            self.move_at = Instant::now() + self.brain.left.move_every();
         }
         if self.prune_at <= Instant::now() && self.prune() {
             return Next::After(Duration::ZERO);

@@ -1,8 +1,10 @@
 //! States of the past: what brain had recorded at a time, by a clock that tests set.
 
+use brain_core::{AnsweredCall, RecordedReply};
 use brain_protocol::{
-    AsOf, AsOfReply, Backlinks, Changes, ChangesReply, Export, Fault, FaultCode, Get, Graph, Links,
-    List, PastRequest, Purge, Rename, Reply, Request, Search, Timeline,
+    AnswerSave, AsOf, AsOfReply, Backlinks, Changes, ChangesReply, CitedPage, Export, Fault,
+    FaultCode, Get, Graph, Links, List, PastRequest, Purge, Rename, Reply, Request, Search,
+    SeenOutcome, Timeline,
 };
 use brain_tests::expect_reply;
 
@@ -46,6 +48,34 @@ impl Fixture {
         let mut slugs: Vec<String> = pages.pages.iter().map(|page| page.slug.to_string()).collect();
         slugs.sort();
         slugs
+    }
+
+    /// Records a call of an AI client that was given the page.
+    fn give_to_an_ai_client(&self, slug: &str) {
+        let reply = self.ask(Request::Get(Get { page: page(slug), version: None }));
+        let seen = &self.brain.as_ref().unwrap().seen;
+        seen.record(AnsweredCall {
+            client: "helm".into(),
+            tool: "get_page".into(),
+            request: Some("{}".into()),
+            outcome: SeenOutcome::Answered,
+            code: String::new(),
+            form: 1,
+            hash: [0; 16],
+            bytes: 2,
+            default_source: None,
+            local_address: None,
+            age: None,
+            replies: vec![RecordedReply::of(&reply)],
+        });
+        seen.write().unwrap();
+    }
+
+    /// Saves an answer that cites the page.
+    fn cite(&self, slug: &str) {
+        let citations = vec![CitedPage { number: 1, page: page(slug), line: 1 }];
+        let save = AnswerSave { question: "Which?".into(), answer: "This [1].".into(), citations };
+        self.ask(Request::AnswerSave(save)).unwrap();
     }
 
     fn rename(&self, from: &str, to: &str) {
@@ -230,6 +260,11 @@ fn pruning_keeps_the_window_and_the_last_versions_of_days_months_and_years() {
     f.clock.advance(HOUR);
     for version in 2..=30 {
         f.put("a", &format!("v{version}\n"));
+        match version {
+            4 => f.give_to_an_ai_client("a"),
+            6 => f.cite("a"),
+            _ => {}
+        }
         f.clock.advance(20 * day);
     }
     f.put("made", "once\n");
@@ -242,6 +277,8 @@ fn pruning_keeps_the_window_and_the_last_versions_of_days_months_and_years() {
     // have two), and the last one of 2026.
     assert!([30, 29, 28, 27].iter().all(|version| kept.contains(version)), "{kept:?}");
     assert!(!kept.contains(&1) && !kept.contains(&2), "another one is the last of January");
+    // Those that are needed to make an answer again, or that a saved answer cites.
+    assert_eq!([4, 5, 6, 7].map(|version| kept.contains(&version)), [true, false, true, false]);
     assert_eq!(removed as usize + kept.len(), 30, "{kept:?}");
     let of_2026 = history.versions.iter().filter(|v| v.written_at.starts_with("2026")).count();
     assert!((1..18).contains(&of_2026), "{kept:?}");

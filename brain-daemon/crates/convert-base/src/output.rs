@@ -14,6 +14,7 @@ use crate::paths::Paths;
 const MAX_FROM: usize = 80;
 /// Maximum length of the two ends of a reason in the report, in characters.
 const MAX_REASON: usize = 200;
+const SOFT_HYPHEN: char = '\u{ad}';
 
 /// Writes lines of JSON.
 pub struct Output<'a> {
@@ -40,7 +41,8 @@ impl<'a> Output<'a> {
 
     /// Writes a page. Its files follow with [`Self::file`]. A page that is too large is lost.
     pub fn page(&mut self, page: &Page) -> io::Result<()> {
-        let markdown = page.markdown(self.is_by_others);
+        // A soft hyphen shows where a word may be divided. A search for the word would not find it.
+        let markdown = page.markdown(self.is_by_others).replace(SOFT_HYPHEN, "");
         if markdown.len() > MAX_CONTENT {
             self.last = None;
             let size = markdown.len();

@@ -68,6 +68,9 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
         draft.facts.set_title(&title.unwrap_or_default());
     }
     report_pictures(&body, &files, &mut draft);
+    if has_filled_fields(&html) {
+        draft.lost("what its form fields hold is only in the kept file");
+    }
     draft.set_files(files.files);
     let body = draft.fitted(body);
     draft.write(path, None, &[Block::Markdown(body)], out)
@@ -87,6 +90,21 @@ fn facts(frontmatter: &Frontmatter, url: Option<&str>, draft: &mut Draft) {
     if let Some(rest) = frontmatter.get(RECEIVED) {
         draft.page.fields.push((RECEIVED.to_owned(), Value::Text(rest.to_string())));
     }
+}
+
+/// Returns whether a page has fields of text or lists to choose from. Boxes are in the text.
+fn has_filled_fields(html: &str) -> bool {
+    let html = html.to_ascii_lowercase();
+    let is_filled = |tag: &str| {
+        let tag = tag.split('>').next().unwrap_or_default();
+        let is_other = ["hidden", "submit", "button", "checkbox", "radio", "image", "reset"]
+            .iter()
+            .any(|kind| tag.contains(kind));
+        tag.contains("value=") && !tag.contains("value=\"\"") && !is_other
+    };
+    html.contains("<textarea")
+        || html.contains("<select")
+        || html.split("<input").skip(1).any(is_filled)
 }
 
 /// Reports pictures beside the file. The program reads only the file itself.

@@ -1,6 +1,7 @@
 //! Reads documents of LibreOffice and OpenOffice (ODT, ISO 26300).
 
 mod body;
+mod controls;
 mod list_place;
 mod lists;
 mod objects;

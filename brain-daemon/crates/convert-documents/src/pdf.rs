@@ -8,11 +8,13 @@
 mod annotations;
 mod characters;
 mod labels;
+mod lam_alef;
 mod lines;
 mod losses;
 mod metadata;
 mod other_text;
 mod paragraphs;
+mod right_to_left;
 mod sheet;
 mod upright;
 mod values;

@@ -26,7 +26,12 @@ pub(crate) struct Line {
 
 impl Line {
     fn parse(bytes: &[u8]) -> Option<Self> {
-        let colon = unquoted_positions(bytes, b':').next()?;
+        let mut colons = unquoted_positions(bytes, b':');
+        let mut colon = colons.next()?;
+        // Some programs write `TZID=GMT+01:00` without quotes. A time has no colon.
+        if bytes[..colon].to_ascii_uppercase().windows(6).any(|part| part == b";TZID=") {
+            colon = colons.last().unwrap_or(colon);
+        }
         let head = codec::text(&bytes[..colon], None);
         let mut parts = split_unquoted(&head, ';').into_iter();
         let name = parts.next()?.trim();

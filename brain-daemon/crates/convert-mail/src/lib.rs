@@ -10,4 +10,5 @@ mod vcard;
 use brain_convert_base::Format;
 
 /// The formats, in the order in which they are tried.
-pub static FORMATS: [Format; 4] = [calendar::FORMAT, vcard::FORMAT, mail::MBOX, mail::EML];
+pub static FORMATS: [Format; 5] =
+    [calendar::FORMAT, vcard::FORMAT, mail::MBOX, mail::EML, mail::ALL];

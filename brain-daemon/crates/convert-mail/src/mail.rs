@@ -45,11 +45,23 @@ pub(crate) const EML: Format = Format {
     recognise: has_messages,
     convert,
 };
+pub(crate) const ALL: Format = Format {
+    name: "mail-all",
+    title: "mail with its deleted messages",
+    is_by_others: true,
+    // Only who asks for it gets them.
+    recognise: |_| false,
+    convert: |path, out| convert_messages(path, out, true),
+};
 
 /// How many files of a directory are looked at to recognise the format.
 const MAX_LOOKS: usize = 50;
 /// Labels of Gmail for mail that is not imported.
 const GONE_LABELS: [&str; 2] = ["Spam", "Trash"];
+/// Folders for mail that is not imported with others, in lower case: those of Thunderbird, Dovecot,
+/// Outlook, Apple Mail and others.
+const GONE_FOLDERS: [&str; 7] =
+    ["trash", "junk", "spam", "deleted items", "deleted messages", "junk e-mail", "bin"];
 /// The bit of `X-Mozilla-Status` for messages that the user deleted or moved.
 const MOZILLA_EXPUNGED: u32 = 8;
 
@@ -78,12 +90,24 @@ fn has_only(sample: &Sample, kind: Kind) -> bool {
 }
 
 fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
+    convert_messages(path, out, false)
+}
+
+fn convert_messages(
+    path: &Path,
+    out: &mut Output<'_>,
+    with_deleted: bool,
+) -> Result<(), ConvertError> {
     let store = Store::open(path, out)?;
+    let has_folders = store.has_several_folders();
     let mut threads = Threads::default();
     store.for_each(out, |out, position, found| {
         let (header, _) = Header::parse(&found.header);
         let name = || format!("{}, \"{}\"", store.name(position), header.text("subject"));
-        if let Some(reason) = gone(&header, &store.name(position)) {
+        // A folder that is imported alone is meant.
+        let folder = if has_folders { store.folder(position) } else { "" };
+        let reason = gone(&header, store.file(position), folder);
+        if let Some(reason) = reason.filter(|_| !with_deleted) {
             return Ok(out.lost(&name(), reason)?);
         }
         if let Some(first) = threads.add(position, &header, found.digest) {
@@ -100,16 +124,21 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
 }
 
 /// Returns why a message is not imported, if its owner deleted it.
-fn gone(header: &Header, file: &str) -> Option<&'static str> {
+fn gone(header: &Header, file: &str, folder: &str) -> Option<&'static str> {
     let status = u32::from_str_radix(header.raw("x-mozilla-status"), 16).unwrap_or_default();
     let flags = file.rsplit_once(":2,").map_or("", |(_, flags)| flags);
     let labels = header.text("x-gmail-labels");
+    let is_gone = |folder: &str| GONE_FOLDERS.contains(&folder.to_lowercase().as_str());
     if status & MOZILLA_EXPUNGED != 0 {
         Some("deleted in Thunderbird")
+    } else if header.raw("x-status").contains('D') {
+        Some("deleted: its X-Status has the flag D")
     } else if flags.contains('T') {
         Some("deleted: it has the flag T in the Maildir")
     } else if labels.split(',').any(|label| GONE_LABELS.contains(&label.trim())) {
         Some("in the trash or spam of Gmail")
+    } else if folder.split('/').any(is_gone) {
+        Some("in a folder for deleted mail or spam")
     } else {
         None
     }

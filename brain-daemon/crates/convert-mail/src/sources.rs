@@ -12,8 +12,8 @@ use crate::content_line::Components;
 const MAX_LOOKS: usize = 50;
 /// How much of a file is looked at, in bytes.
 const MAX_HEAD: usize = 256;
-/// Names of files that programs keep beside: colours and names of collections, states.
-const SIDE_NAMES: [&str; 4] = ["color", "displayname", "description", "order"];
+/// Names of files that programs keep beside: colours and names of collections, states, caches.
+const SIDE_NAMES: [&str; 5] = ["color", "displayname", "description", "order", "khal.db"];
 
 /// Returns whether a file begins with this line, in any case.
 pub(crate) fn begins_with(head: &[u8], line: &str) -> bool {

@@ -103,7 +103,8 @@ fn write_book(
     let (mut kept, replaced) = without_replaced(records);
     for record in replaced {
         let name = format!("{from}, {}", record.caption());
-        out.lost(&name, "a later highlight of the same place replaces it")?;
+        let kind = if record.kind == Kind::Note { "note" } else { "highlight" };
+        out.lost(&name, &format!("a later {kind} of the same place replaces it"))?;
     }
     kept.sort_by_key(|record| record.position());
     let mut page = LongPage::new(page);

@@ -53,11 +53,11 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
 /// Returns the rows of each book, by title. A row that is cut off is not whole.
 fn books(table: &Table) -> Vec<Vec<&[String]>> {
     let mut books: Vec<Vec<&[String]>> = Vec::new();
-    let mut known: HashMap<(&str, &str), usize> = HashMap::new();
+    let mut known: HashMap<(String, &str), usize> = HashMap::new();
     let count = table.rows().len().saturating_sub(usize::from(table.is_cut));
     for row in table.rows().iter().take(count) {
         let next = books.len();
-        let key = (table.field(row, "book title"), table.field(row, "book author"));
+        let key = (title(table, row), table.field(row, "book author"));
         match books.get_mut(*known.entry(key).or_insert(next)) {
             Some(book) => book.push(row),
             None => books.push(vec![row]),
@@ -66,10 +66,15 @@ fn books(table: &Table) -> Vec<Vec<&[String]>> {
     // Readwise writes the newest first, so the order of the file changes.
     let first = |book: &Vec<&[String]>| {
         let times = book.iter().filter_map(|row| time(table, row)).min();
-        (times, book.first().map(|row| table.field(row, "book title").to_owned()))
+        (times, book.first().map(|row| title(table, row)))
     };
     books.sort_by_cached_key(first);
     books
+}
+
+/// Returns the title of a row's book without invisible characters, with which some begin.
+fn title(table: &Table, row: &[String]) -> String {
+    brain_page::single_line(table.field(row, "book title"))
 }
 
 fn time(table: &Table, row: &[String]) -> Option<Timestamp> {
@@ -84,7 +89,7 @@ fn write_book(
     out: &mut Output<'_>,
 ) -> io::Result<()> {
     let first = |column: &str| rows.first().map_or("", |row| table.field(row, column));
-    let title = brain_page::single_line(first("book title"));
+    let title = rows.first().map(|row| title(table, row)).unwrap_or_default();
     let mut page = Page::default();
     page.path = paths.add([FOLDER], &title);
     page.from = format!("{file}, {title}");

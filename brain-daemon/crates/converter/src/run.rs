@@ -14,6 +14,8 @@ use brain_page::ConvertedLine;
 use brain_protocol::{Fault, FaultCode, MAX_ATTACHMENT, MAX_CONTENT};
 use rustix::process::{Pid, Signal, kill_process_group};
 
+/// What a pipe of Linux holds, in bytes.
+const PIPE: usize = 64 * 1024;
 /// Maximum length of a line: a page in JSON, where a character can need six bytes, or a file.
 const MAX_LINE: usize = 6 * MAX_CONTENT + MAX_ATTACHMENT / 3 * 4 + 4096;
 /// How long the program may write no line. It reads a page in milliseconds, and a large export
@@ -142,7 +144,7 @@ impl Converter {
         let (send, lines) = sync_channel(1);
         if let Some(out) = child.stdout.take() {
             std::thread::spawn(move || {
-                let mut out = BufReader::new(out);
+                let mut out = BufReader::with_capacity(PIPE, out);
                 while let Some(line) = read_line(&mut out).transpose() {
                     if send.send(line).is_err() {
                         break;

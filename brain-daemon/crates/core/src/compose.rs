@@ -25,7 +25,7 @@ use brain_pages::pages::PageService;
 use brain_pages::pages::dedup::Dedup;
 use brain_pages::sources::SourceService;
 use brain_past::PastService;
-use brain_protocol::{Fault, VERSION};
+use brain_protocol::Fault;
 use brain_retrieval::embedding::{EmbeddingEnvironment, EmbeddingService, EmbeddingState};
 use brain_retrieval::search::SearchService;
 use brain_review::{RecallService, ReviewService};
@@ -202,13 +202,10 @@ impl SharedParts {
         Arc::new(EmbeddingService::new(environment, store, ledger, queue, sync_lock, state))
     }
 
-    fn recall(&self, search: Arc<SearchService>) -> RecallService {
+    fn recall(&self, search: Arc<SearchService>) -> Arc<RecallService> {
         let Environment { clock, stop, config, .. } = self.env.clone();
-        let model = config.embedding.model.as_deref().unwrap_or("the last installed model");
-        let rerank = config.search.rerank.map(|place| format!(", rerank {place:?}"));
-        let ranking = format!("brain {VERSION}, {model}{}", rerank.unwrap_or_default());
-        let store = self.store.clone();
-        RecallService::new(store, search, clock, stop, config.search.remember, ranking)
+        let is_enabled = config.search.remember;
+        Arc::new(RecallService::new(self.store.clone(), search, clock, stop, is_enabled))
     }
 
     fn search(&self, embedding: Arc<EmbeddingService>) -> Arc<SearchService> {
@@ -404,6 +401,7 @@ impl Brain {
             self.machines.clone(),
             self.models.clone(),
             self.past.clone(),
+            self.recall.clone(),
             Arc::new(WorkerHealth(self.workers.clone())),
         ]
     }

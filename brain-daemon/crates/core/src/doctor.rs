@@ -25,7 +25,7 @@ use brain_service::health::{Finding, Health, HealthCheck};
 const DEADLINE: Duration = Duration::from_secs(3);
 
 /// The names of all checks, in the order of the reply.
-const ORDER: [&str; 28] = [
+const ORDER: [&str; 29] = [
     "daemon",
     "home",
     "configuration",
@@ -48,6 +48,7 @@ const ORDER: [&str; 28] = [
     "kept copy",
     "clients",
     "embedding",
+    "recall",
     "collector",
     "tunnel",
     "machines",

@@ -266,35 +266,4 @@ mod tests {
         std::fs::rename(dir.path().join("home"), dir.path().join("moved")).unwrap();
         check();
     }
-
-    #[test]
-    fn the_pages_given_in_a_session_have_their_trust() {
-        let dir = tempfile::tempdir().unwrap();
-        let (door, page) = door_of_a_page(dir.path());
-        let owner = Caller::local(0);
-        let reply = door.answer(&owner, Get { page, version: None }.into(), &NoProgress);
-        let call = |client: &str, session| crate::AnsweredCall {
-            client: client.into(),
-            session,
-            tool: "get_page".into(),
-            request: Some("{}".into()),
-            outcome: brain_protocol::SeenOutcome::Answered,
-            code: String::new(),
-            form: 1,
-            hash: [0; 16],
-            bytes: 2,
-            default_source: None,
-            local_address: None,
-            age: None,
-            replies: vec![crate::RecordedReply::of(&reply)],
-        };
-        door.seen().record(call("helm", 5));
-        door.seen().record(call("helm", 5));
-        door.seen().record(call("quill", 0));
-        let given = |client: &str, session| door.seen().given_to(client, session).unwrap();
-        assert_eq!(given("helm", 5).len(), 1);
-        assert_eq!((given("helm", 5)[0].version, given("quill", 0).len()), (1, 1));
-        assert_eq!(given("helm", 5)[0].trust, brain_protocol::TrustLevel::Owner);
-        assert!(given("helm", 6).is_empty() && given("wren", 0).is_empty());
-    }
 }

@@ -129,7 +129,7 @@ pub struct Brain {
     /// Contradictions, and answers that age.
     pub review: ReviewService,
     /// The owner's own test set of searches.
-    pub recall: RecallService,
+    pub recall: Arc<RecallService>,
     /// The graph of all pages.
     pub graph: GraphService,
     /// The registered sources.
@@ -364,7 +364,9 @@ impl Brain {
             Request::Merge(r) => self.pages.merge(caller, &r).map(Reply::Move),
             Request::Purge(r) => {
                 let purged = self.purge.purge(caller, &r).map(Reply::Purge);
-                // Copies of past states may have the text, also after a purge that did not finish.
+                // Copies of past states and recent searches may have the text, also after a purge
+                // that did not finish.
+                self.recall.forget_recent();
                 self.past.drop_views(true)?;
                 purged
             }
@@ -449,7 +451,7 @@ impl Brain {
     /// # Errors
     /// The store cannot be read or written.
     pub fn prune_history(&self) -> Result<u64, Fault> {
-        self.past.prune(&[])
+        self.past.prune()
     }
 
     /// Asks long work to stop at its next safe point.

@@ -7,7 +7,9 @@
 use std::sync::Arc;
 
 use brain_base::caller::Visibility;
-use brain_protocol::{Command, Fault, FaultCode, PageChange, Purge, PurgeReply, SourceId, hint};
+use brain_protocol::{
+    Command, Fault, FaultCode, PageChange, PageRef, Purge, PurgeReply, SourceId, hint,
+};
 use brain_store::{FileState, PageRecord, PurgeName, Store, UnfinishedPurges};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -96,6 +98,17 @@ impl PurgeService {
         })
     }
 
+    /// Returns the names of pages that were made from a page.
+    fn made_from(&self, caller: &Caller, record: &PageRecord) -> Result<Vec<String>, Fault> {
+        let reader = self.store.read(caller.visibility())?;
+        let mut names = Vec::new();
+        for id in reader.made_from(record.id)?.into_iter().filter(|id| *id != record.id) {
+            let entry = reader.by_id_including_deleted(id)?;
+            names.extend(entry.map(|(source, slug, _)| PageRef::new(&source, &slug).to_string()));
+        }
+        Ok(names)
+    }
+
     /// Erases the page or the version from the store. Returns source and id of the page, the number
     /// of erased versions, and warnings. There is none to erase if an interrupted purge did that.
     fn erase(
@@ -106,18 +119,23 @@ impl PurgeService {
     ) -> Result<(SourceId, u64, u64, Vec<String>), Fault> {
         let purged =
             self.pages.page_to_purge(caller, &request.page).and_then(|(source, record)| {
+                let made = self.made_from(caller, &record)?;
                 let versions = match request.version {
                     Some(number) => self.purge_version(&source, &record, request, number)?,
                     None => self.purge_whole(&source, &record, request)?,
                 };
-                Ok((source, record, versions))
+                Ok((source, record, versions, made))
             });
         match purged {
-            Ok((source, record, versions)) => {
-                let warnings = match request.version {
+            Ok((source, record, versions, made)) => {
+                let mut warnings = match request.version {
                     Some(_) => Vec::new(),
                     None => self.remaining_files(&source, &record),
                 };
+                if !made.is_empty() {
+                    let made = made.join(", ");
+                    warnings.push(format!("made from it, so they may have its text: {made}"));
+                }
                 Ok((source, record.id, versions, warnings))
             }
             Err(fault) => {

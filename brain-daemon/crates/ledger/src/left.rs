@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use brain_base::caller::{Caller, Visibility};
 use brain_base::clock::{Clock, rfc3339};
@@ -12,6 +13,11 @@ use brain_store::{LeftRecord, Reader, Store, ledger_time};
 
 use crate::list_filter::ListPart;
 use crate::outgoing_file::OutgoingFile;
+
+/// How often ended requests are moved into the store.
+const MOVE_EVERY: Duration = Duration::from_secs(60);
+/// As [`MOVE_EVERY`], if the store is that of several machines.
+const MOVE_EVERY_IF_SHARED: Duration = Duration::from_secs(10 * 60);
 
 /// The service of requests that left the machine.
 pub struct LeftService {
@@ -50,6 +56,13 @@ impl LeftService {
         self.file.remove_ended(&content).map_err(|error| self.file.fault(error))
     }
 
+    /// Returns how often ended requests are to be moved into the store. On several machines, each
+    /// move is a write to the log, which all of them read.
+    #[must_use]
+    pub fn move_every(&self) -> Duration {
+        if self.store.is_shared() { MOVE_EVERY_IF_SHARED } else { MOVE_EVERY }
+    }
+
     /// Removes some requests that are older than configured. Returns whether more may remain.
     ///
     /// # Errors
@@ -77,8 +90,10 @@ impl LeftService {
                 && page.is_none_or(|page| record.pages.contains(&page))
         };
         // The file is read before the store, so that a request that is moved meanwhile is in one.
-        let in_file = self.file.read().map_err(|error| self.file.fault(error))?.requests;
+        let mut in_file = self.file.read().map_err(|error| self.file.fault(error))?.requests;
         let reader = self.store.read(Visibility::All)?;
+        let machine = reader.machine()?;
+        in_file.values_mut().for_each(|record| record.machine = machine);
         let mut newest: BTreeMap<u64, LeftRecord> = in_file;
         let mut needs_more = true;
         reader.left_since(part.since(), |id, record| {

@@ -20,4 +20,4 @@ pub use left::LeftService;
 pub use outgoing_file::OutgoingFile;
 pub use recording::{AnsweredCall, RecordedReply};
 pub use replay::{RecordedCall, Renderer};
-pub use seen::{GivenPage, SeenService, answer_hash};
+pub use seen::{SeenService, answer_hash};

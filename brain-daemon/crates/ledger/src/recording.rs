@@ -15,8 +15,6 @@ const MATCHES: [&str; 7] = ["title", "alias", "slug", "text", "tag", "meaning", 
 pub struct AnsweredCall {
     /// The client.
     pub client: String,
-    /// The connection; 0 if the interface has no sessions.
-    pub session: u64,
     /// The tool, or the method of the request.
     pub tool: String,
     /// The arguments as JSON; `None` for a call that wrote.
@@ -43,13 +41,17 @@ pub struct AnsweredCall {
 
 /// What is recorded of a reply.
 #[derive(Debug, Clone)]
-pub struct RecordedReply(SeenReplyRecord);
+pub struct RecordedReply {
+    record: SeenReplyRecord,
+    /// Source and slug of the pages that it names and `record` does not have.
+    names: Vec<(String, String)>,
+}
 
 impl RecordedReply {
     /// Returns what is recorded of the reply of an operation.
     #[must_use]
     pub fn of(reply: &Result<Reply, Fault>) -> Self {
-        Self(match reply {
+        let record = match reply {
             Ok(Reply::Page(page)) => SeenReplyRecord::Page(SeenPageRecord {
                 page: page.id,
                 version: page.version,
@@ -57,15 +59,16 @@ impl RecordedReply {
             }),
             Ok(Reply::Hits(found)) => hits(found),
             Ok(Reply::Pages(found)) if found.damaged.is_empty() => pages(found),
-            Ok(reply) => other(reply),
-            Err(fault) => Self::of_fault(fault).0,
-        })
+            Ok(reply) => return Self { record: other(reply), names: names(reply) },
+            Err(fault) => return Self::of_fault(fault),
+        };
+        Self { record, names: Vec::new() }
     }
 
     /// Notes that of the hits of a search only those from `first` to `end` are in the answer, `end`
     /// excluded. The ones before are kept, because a cursor names its position among them.
     pub fn show_hits(&mut self, first: usize, end: usize) {
-        if let SeenReplyRecord::Hits { hits, truncated, skipped, .. } = &mut self.0 {
+        if let SeenReplyRecord::Hits { hits, truncated, skipped, .. } = &mut self.record {
             let mut all = SeenHit::unpack(hits).unwrap_or_default();
             *truncated |= end < all.len();
             all.truncate(end);
@@ -78,22 +81,38 @@ impl RecordedReply {
     /// Returns whether it is the reply of a search.
     #[must_use]
     pub fn has_hits(&self) -> bool {
-        matches!(self.0, SeenReplyRecord::Hits { .. })
+        matches!(self.record, SeenReplyRecord::Hits { .. })
     }
 
     /// Returns this reply as one of which nothing is in the answer.
     #[must_use]
     pub fn not_shown(self) -> Self {
-        Self(SeenReplyRecord::NotShown(Box::new(self.0)))
+        Self { record: SeenReplyRecord::NotShown(Box::new(self.record)), ..self }
     }
 
     /// Returns what is recorded of the fault with which a call ended.
     #[must_use]
     pub fn of_fault(fault: &Fault) -> Self {
-        Self(match encode(fault) {
+        let record = match encode(fault) {
             Ok(bytes) if bytes.len() <= MAX_REPLY => SeenReplyRecord::Fault(bytes),
             _ => SeenReplyRecord::TooLarge { pages: Vec::new() },
-        })
+        };
+        Self { record, names: Vec::new() }
+    }
+
+    /// Returns the record, with the pages that `find` returns for their sources and slugs.
+    fn with_pages(self, find: impl Fn(&str, &str) -> Option<SeenPageRecord>) -> SeenReplyRecord {
+        let Self { mut record, names } = self;
+        let mut inner = &mut record;
+        while let SeenReplyRecord::NotShown(reply) = inner {
+            inner = reply;
+        }
+        if let SeenReplyRecord::Other { pages, .. } | SeenReplyRecord::TooLarge { pages } = inner {
+            pages.extend(names.iter().filter_map(|(source, slug)| find(source, slug)));
+            pages.sort_by_key(|page| page.page);
+            pages.dedup_by_key(|page| page.page);
+        }
+        record
     }
 }
 
@@ -163,12 +182,20 @@ fn pages(found: &Pages) -> SeenReplyRecord {
 }
 
 fn other(reply: &Reply) -> SeenReplyRecord {
+    let pages = pages_then(reply);
     match encode(reply) {
-        Ok(reply) if reply.len() <= MAX_REPLY => {
-            SeenReplyRecord::Other { pages: Vec::new(), reply }
-        }
-        _ => SeenReplyRecord::TooLarge { pages: Vec::new() },
+        Ok(reply) if reply.len() <= MAX_REPLY => SeenReplyRecord::Other { pages, reply },
+        _ => SeenReplyRecord::TooLarge { pages },
     }
+}
+
+/// Returns the pages in a reply about the past, whose names may be others now.
+fn pages_then(reply: &Reply) -> Vec<SeenPageRecord> {
+    let Reply::AsOf(reply) = reply else { return Vec::new() };
+    let mut found = Vec::new();
+    let inner = RecordedReply::of(&Ok((*reply.reply).clone()));
+    inner.record.pages(|page, _| found.push(page));
+    found
 }
 
 /// Returns the record of a call. `find` returns the page with a source and a slug.
@@ -177,8 +204,7 @@ pub(crate) fn record(
     zone_minutes: i16,
     find: impl Fn(&str, &str) -> Option<SeenPageRecord>,
 ) -> SeenRecord {
-    let mut replies: Vec<SeenReplyRecord> = call.replies.into_iter().map(|it| it.0).collect();
-    replies.iter_mut().for_each(|reply| name_pages(reply, &find));
+    let replies = call.replies.into_iter().map(|reply| reply.with_pages(&find)).collect();
     let texts = SeenTexts {
         request: call.request,
         hash: call.hash,
@@ -190,7 +216,6 @@ pub(crate) fn record(
     SeenRecord {
         machine: None,
         client: call.client,
-        session: call.session,
         tool: call.tool,
         outcome: call.outcome,
         code: call.code,
@@ -203,39 +228,26 @@ pub(crate) fn record(
     }
 }
 
-/// Adds the pages that a reply names, if it is kept as it is.
-fn name_pages(reply: &mut SeenReplyRecord, find: &impl Fn(&str, &str) -> Option<SeenPageRecord>) {
-    match reply {
-        SeenReplyRecord::NotShown(inner) => name_pages(inner, find),
-        SeenReplyRecord::Other { pages, reply } => *pages = named_pages(reply, find),
-        _ => {}
-    }
-}
-
-/// Returns the pages that an encoded reply names: objects with `source_id` and `slug`.
-fn named_pages(
-    reply: &[u8],
-    find: impl Fn(&str, &str) -> Option<SeenPageRecord>,
-) -> Vec<SeenPageRecord> {
-    let value = brain_protocol::decode::<Reply>(reply).ok();
-    let Some(value) = value.and_then(|reply| serde_json::to_value(reply).ok()) else {
-        return Vec::new();
-    };
+/// Returns source and slug of the pages that a reply names: objects with `slug`, and `source_id` or
+/// `source`.
+fn names(reply: &Reply) -> Vec<(String, String)> {
+    let Ok(value) = serde_json::to_value(reply) else { return Vec::new() };
     let (mut found, mut rest) = (Vec::new(), vec![&value]);
     while let Some(value) = rest.pop() {
         match value {
             serde_json::Value::Array(values) => rest.extend(values),
             serde_json::Value::Object(fields) => {
                 let text = |name: &str| fields.get(name).and_then(|it| it.as_str());
-                if let (Some(source), Some(slug)) = (text("source_id"), text("slug")) {
-                    found.extend(find(source, slug));
+                let source = text("source_id").or_else(|| text("source"));
+                if let (Some(source), Some(slug)) = (source, text("slug")) {
+                    found.push((source.to_owned(), slug.to_owned()));
                 }
                 rest.extend(fields.values());
             }
             _ => {}
         }
     }
-    found.sort_by_key(|page| page.page);
-    found.dedup_by_key(|page| page.page);
+    found.sort();
+    found.dedup();
     found
 }

@@ -9,7 +9,7 @@ use brain_page::hex;
 use brain_pages::pages::PageService;
 use brain_protocol::{
     Fault, FaultCode, SeenCall, SeenList, SeenOutcome, SeenPage, SeenReplay, SeenReplayReply,
-    SeenReply, Slug, SourceId, TrustLevel,
+    SeenReply, Slug, SourceId,
 };
 use brain_store::{Reader, SeenPageRecord, SeenRecord, Store, ledger_id, ledger_time};
 use parking_lot::Mutex;
@@ -22,19 +22,6 @@ use crate::replay::{Renderer, recorded_call, refused};
 
 /// Maximum number of calls that wait to be written. Beyond it, the oldest ones are dropped.
 const MAX_BUFFERED: usize = 10_000;
-/// How long calls without a session count as the same one.
-const SESSION_MS: i64 = 12 * 60 * 60 * 1000;
-
-/// A page that a client was given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GivenPage {
-    /// The page's id.
-    pub page: u64,
-    /// The version.
-    pub version: u32,
-    /// Who wrote what the client was given.
-    pub trust: TrustLevel,
-}
 
 /// The service that records what AI clients were given.
 pub struct SeenService {
@@ -84,12 +71,6 @@ impl SeenService {
         self.retention != Retention::Off
     }
 
-    /// Returns the number of a new connection, which is not 0.
-    #[must_use]
-    pub fn new_session(&self) -> u64 {
-        ledger_id(self.clock.now(), self.next_number()).max(1)
-    }
-
     fn next_number(&self) -> u64 {
         let mut numbers = self.numbers.lock();
         *numbers = numbers.wrapping_add(1);
@@ -113,7 +94,6 @@ impl SeenService {
     pub fn record_refused(&self, client: &str, status: u16) {
         self.record(AnsweredCall {
             client: client.to_owned(),
-            session: 0,
             tool: String::new(),
             request: None,
             outcome: SeenOutcome::HttpRefused,
@@ -153,7 +133,8 @@ impl SeenService {
             })
             .collect();
         drop(reader);
-        let written = self.store.write(move |transaction| transaction.add_seen(&rows));
+        let now = self.clock.now();
+        let written = self.store.write(move |transaction| transaction.add_seen(&rows, now));
         if written.is_err() {
             let mut buffer = self.buffer.lock();
             let later = std::mem::replace(&mut *buffer, calls);
@@ -235,31 +216,6 @@ impl SeenService {
         }
         let answer = String::from_utf8(answer).map_err(|_| refused("the answer is not text"))?;
         Ok(SeenReplayReply { call: seen_call(&reader, id, record)?, answer })
-    }
-
-    /// Returns the pages that a client was given in a session. Calls without a session, over HTTP,
-    /// count as one session for 12 hours.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
-    pub fn given_to(&self, client: &str, session: u64) -> Result<Vec<GivenPage>, Fault> {
-        self.write()?;
-        let mut given = Vec::new();
-        let since = self.clock.now() - SESSION_MS;
-        self.store.read(Visibility::All)?.seen_since(since, |_, record| {
-            if record.client == client && record.session == session {
-                let replies = record.texts.iter().flat_map(|texts| &texts.replies);
-                for reply in replies {
-                    reply.given(|SeenPageRecord { page, version, trust }, _| {
-                        given.push(GivenPage { page, version, trust });
-                    });
-                }
-            }
-            true
-        })?;
-        given.sort_by_key(|it| (it.page, it.version));
-        given.dedup();
-        Ok(given)
     }
 }
 

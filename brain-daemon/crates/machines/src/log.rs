@@ -18,6 +18,9 @@ use crate::condition::{Condition, Failure, copied, no_lease, other_brain, unusab
 use crate::presence::IdentityLease;
 use crate::{Identity, Keyring, LeaseKeeper, SCHEMA, Uptime, payload};
 
+/// A difference from the server's clock above this, in milliseconds, is told, and taken from the
+/// times of changes.
+pub(crate) const CLOCK_LIMIT_MS: i64 = 2_000;
 /// How long an append with an unknown outcome is repeated, from its start.
 const UNKNOWN_LIMIT: Duration = Duration::from_secs(10);
 /// The pause between its repetitions.
@@ -465,5 +468,10 @@ impl SharedLog for MachineLog {
     fn wait_for_notification(&self, after: LogPosition, limit: Duration) -> bool {
         self.condition() == Condition::Ready
             && self.engine.wait_for_notification(after.number, limit)
+    }
+
+    fn clock_ahead(&self) -> i64 {
+        let ahead = self.last_head().map_or(0, |(head, seen_at)| seen_at - head.clock_ms);
+        if ahead.abs() > CLOCK_LIMIT_MS { ahead } else { 0 }
     }
 }

@@ -119,6 +119,10 @@ impl SharedLog for RefusingLog {
     fn wait_for_notification(&self, _: LogPosition, _: Duration) -> bool {
         false
     }
+
+    fn clock_ahead(&self) -> i64 {
+        0
+    }
 }
 
 impl MachineService {

@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
 use brain_base::caller::Caller;
 use brain_core::{AnsweredCall, Door, NoProgress, RecordedCall, RecordedReply, answer_hash};
 use brain_protocol::{
-    AsOf, Fault, FaultCode, Operation, PastRequest, PastState, Reply, SeenOutcome, SourceId,
-    escape_json,
+    AsOf, Fault, FaultCode, LinksReply, Operation, PastRequest, PastState, Reply, SeenOutcome,
+    SourceId, escape_json,
 };
 use rmcp::ErrorData;
 use serde::Serialize;
@@ -39,8 +39,6 @@ pub(crate) struct ToolContext {
     pub(crate) caller: Caller,
     /// What the texts that the request writes are made from.
     origins: RefCell<Vec<String>>,
-    /// The connection; 0 if the interface has no sessions.
-    session: u64,
     surroundings: Surroundings,
     /// What is recorded of the replies so far; `None` if nothing is.
     recorded: Option<RefCell<Vec<RecordedReply>>>,
@@ -61,12 +59,12 @@ pub(crate) struct CallEnd<'a, T> {
 
 impl ToolContext {
     /// Returns the context of a request to the brain, and of its caller.
-    pub(crate) fn live(brain: Door, caller: Caller, session: u64) -> Self {
+    pub(crate) fn live(brain: Door, caller: Caller) -> Self {
         let recorded = brain.seen().is_on().then(RefCell::default);
         let surroundings = Surroundings::default();
         let shows = Cell::new(true);
         let (replies, origins) = (Replies::Live(brain), RefCell::default());
-        Self { replies, caller, origins, session, surroundings, recorded, shows }
+        Self { replies, caller, origins, surroundings, recorded, shows }
     }
 
     /// Returns the context of a recorded call, which runs no operation.
@@ -81,7 +79,7 @@ impl ToolContext {
         let replies = Replies::Recorded(replies);
         let shows = Cell::new(true);
         let origins = RefCell::default();
-        Self { replies, caller, origins, session: 0, surroundings, recorded: None, shows }
+        Self { replies, caller, origins, surroundings, recorded: None, shows }
     }
 
     /// Sets what the texts that the request writes are made from: pages and addresses.
@@ -142,6 +140,24 @@ impl ToolContext {
         result
     }
 
+    /// Returns the names of linked pages, each once, and whether there are more.
+    pub(crate) fn linked_names(
+        &self,
+        links: impl Operation<Reply = LinksReply>,
+    ) -> Result<(Vec<String>, bool), Fault> {
+        let found = self.run(links)?;
+        let mut listed = HashSet::new();
+        let mut names = Vec::new();
+        for row in &found.links {
+            if let (Some(source), Some(slug)) = (&row.source_id, &row.slug)
+                && listed.insert((source, slug))
+            {
+                names.push(self.page_name(source, slug)?);
+            }
+        }
+        Ok((names, found.truncated))
+    }
+
     /// Returns the brain, for what is not recorded.
     ///
     /// # Errors
@@ -196,7 +212,6 @@ impl ToolContext {
         let Surroundings { default_source, local_address, age } = &self.surroundings;
         brain.seen().record(AnsweredCall {
             client: self.caller.acting_name().to_owned(),
-            session: self.session,
             tool: tool.to_owned(),
             request,
             outcome: end.outcome,

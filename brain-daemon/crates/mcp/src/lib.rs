@@ -20,6 +20,7 @@ mod resources;
 mod schema;
 mod serve;
 mod skill;
+mod stale;
 mod tool;
 mod tools;
 mod trust;
@@ -91,21 +92,18 @@ pub struct McpServer {
     caller: CallerSource,
     /// Permits for concurrent requests. `None` for HTTP, which has its own limits.
     permits: Option<Arc<Semaphore>>,
-    /// The connection, for the record of what the client was given; 0 for HTTP without sessions.
-    session: u64,
 }
 
 impl McpServer {
     /// Creates a server that reads the caller from each request.
     pub(crate) fn for_requests(brain: Door) -> Self {
-        Self { brain, caller: CallerSource::Request, permits: None, session: 0 }
+        Self { brain, caller: CallerSource::Request, permits: None }
     }
 
     /// Creates a server for one caller, which answers as many requests at once as there are
     /// permits.
     pub(crate) fn for_caller(brain: Door, caller: Caller, permits: Arc<Semaphore>) -> Self {
-        let session = brain.seen().new_session();
-        Self { brain, caller: CallerSource::Fixed(caller), permits: Some(permits), session }
+        Self { brain, caller: CallerSource::Fixed(caller), permits: Some(permits) }
     }
 
     /// Returns the context of a request: the brain, and the request's caller, marked as a model.
@@ -128,7 +126,7 @@ impl McpServer {
             (CallerSource::Fixed(_), Some(name)) => caller.with_agent(name),
             _ => caller,
         };
-        Ok(ToolContext::live(self.brain.clone(), caller, self.session))
+        Ok(ToolContext::live(self.brain.clone(), caller))
     }
 
     /// Runs `work` on a thread that may block.

@@ -1,6 +1,7 @@
 //! The slugs of new files. Files whose names differ only in signs, case or spaces each get one.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 use brain_protocol::{NameError, Slug};
 use sha2::{Digest, Sha256};
@@ -38,21 +39,27 @@ pub fn assign_slugs(
     paths: &[&str],
     is_taken: impl Fn(&Slug) -> bool,
 ) -> Vec<Result<Slug, NameError>> {
-    let mut first: HashMap<Slug, (usize, &str)> = HashMap::new();
-    for path in paths {
+    // A new source can have a million files, so the map has hashes: two slugs with one hash are
+    // taken for the same.
+    let hasher = BuildHasherDefault::<DefaultHasher>::default();
+    // The number of lost characters, and the index of the path.
+    let mut first: HashMap<u64, (usize, usize)> = HashMap::new();
+    for (at, path) in paths.iter().enumerate() {
         let Ok(slug) = plain_slug(path) else { continue };
-        let rank = (lost_characters(path, &slug), *path);
-        let known = first.entry(slug).or_insert(rank);
-        *known = rank.min(*known);
+        let lost = lost_characters(path, &slug);
+        let known = first.entry(hasher.hash_one(&slug)).or_insert((lost, at));
+        if (lost, *path) < (known.0, paths[known.1]) {
+            *known = (lost, at);
+        }
     }
-    let slug = |path: &&str| {
+    let slug = |(at, path): (usize, &&str)| {
         let slug = plain_slug(path)?;
-        match first.get(&slug) {
-            Some((_, holder)) if holder != path || is_taken(&slug) => distinct_slug(path),
+        match first.get(&hasher.hash_one(&slug)) {
+            Some((_, holder)) if *holder != at || is_taken(&slug) => distinct_slug(path),
             _ => Ok(slug),
         }
     };
-    paths.iter().map(slug).collect()
+    paths.iter().enumerate().map(slug).collect()
 }
 
 /// Returns how much a slug differs from its path: 0 for the path of the slug's own file, then the

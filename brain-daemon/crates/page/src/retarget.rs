@@ -1,6 +1,7 @@
 //! Rewrites the links of a page after a page moved. All other text stays.
 
 use super::document::Document;
+use super::file_slug::plain_slug;
 use super::frontmatter::Frontmatter;
 use super::links::{
     LinkReader, LinkTarget, MENTIONS, PageLink, extension, is_external_or_anchor, is_markdown,
@@ -303,10 +304,18 @@ where
         let (old, new_folder) = (path_part(&link.raw, form), folder(self.file.new_path));
         let extension_start = new.path.rfind('.').filter(|at| is_markdown(&new.path[at + 1..]));
         let bare = &new.path[..extension_start.unwrap_or(new.path.len())];
-        let target = if is_markdown(extension(old)) { &new.path } else { bare };
+        // A wiki link with such a character would end, or lead to a heading: the slug stands for it.
+        let is_linkable = form != LinkForm::Wiki || !new.path.contains(['#', '|', '[', ']']);
+        let slug = if is_linkable { None } else { plain_slug(&new.path).ok() };
+        let target = match &slug {
+            Some(slug) => slug.as_str(),
+            None if is_markdown(extension(old)) => &new.path,
+            None => bare,
+        };
+        let name = new.name.filter(|_| slug.is_none());
         let path = match &link.target {
             LinkTarget::Slug { source: Some(source), .. } => format!("{source}:{target}"),
-            LinkTarget::Name(_) => match new.name {
+            LinkTarget::Name(_) => match name {
                 Some(name) if is_markdown(extension(old)) => format!("{name}.{}", extension(old)),
                 Some(name) => name,
                 None => target.to_owned(),

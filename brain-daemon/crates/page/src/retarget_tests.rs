@@ -8,7 +8,11 @@ fn slug(text: &str) -> Slug {
 
 /// Moves `people/ada` to `persons/lovelace` and returns the text of a page that links to it.
 fn rewritten(own: &str, text: &str) -> String {
-    let (old, new) = (slug("people/ada"), "persons/lovelace.md".to_owned());
+    rewritten_to("persons/lovelace.md", Some("lovelace"), own, text)
+}
+
+fn rewritten_to(path: &str, name: Option<&str>, own: &str, text: &str) -> String {
+    let (old, new) = (slug("people/ada"), path.to_owned());
     let document = Document::parse(text).unwrap();
     let (own, path) = (slug(own), format!("{own}.md"));
     let file = MovedFile { old_slug: &own, old_path: &path, new_path: &path, folders: &[] };
@@ -23,7 +27,7 @@ fn rewritten(own: &str, text: &str) -> String {
                 }
                 LinkTarget::Name(name) => name == "ada",
             };
-            let name = Some("lovelace".to_owned());
+            let name = name.map(str::to_owned);
             leads_there.then(|| NewTarget { old_slug: old.clone(), path: new.clone(), name })
         },
     );
@@ -50,6 +54,16 @@ fn a_link_keeps_its_form() {
     }
     assert_eq!(rewritten("people/x", "[a](ada.md)"), "[a](../persons/lovelace.md)");
     assert_eq!(rewritten("x", "[a](./people/ada)"), "[a](./persons/lovelace)");
+}
+
+#[test]
+fn a_wiki_link_to_a_name_with_signs_of_links_has_the_slug() {
+    for (text, expected) in [
+        ("[[people/ada]] [[ada#Life|her]]", "[[tips/c-tips]] [[tips/c-tips#Life|her]]"),
+        ("[a](people/ada.md)", "[a](tips/C%23%20tips.md)"),
+    ] {
+        assert_eq!(rewritten_to("tips/C# tips.md", None, "x", text), expected);
+    }
 }
 
 #[test]

@@ -19,7 +19,7 @@ use brain_page::{
     file_name_key, is_attachment, is_markdown, normalize_name, percent_decode, plain_slug,
     written_link,
 };
-use brain_store::{PageEntry, PageRecord, Reader, Resolution, StoreError};
+use brain_store::{LastHolder, PageEntry, PageRecord, Reader, Resolution, StoreError};
 
 /// Maximum number of pages that an ambiguous link may mean.
 const MAX_CANDIDATES: usize = 10;
@@ -162,7 +162,8 @@ impl PageService {
         let folder = place.slug.as_str().rsplit_once('/').map(|(folder, _)| folder);
         let beside = folder.and_then(|folder| Slug::parse(format!("{folder}/{slug}")).ok());
         for former in beside.iter().chain([&slug]) {
-            if let Some(id) = reader.last_holder(place.source.as_str(), former.as_str())? {
+            let holder = reader.last_holder(place.source.as_str(), former.as_str())?;
+            if let Some(LastHolder::Page(id)) = holder {
                 found.extend(reader.by_id(id)?);
             }
         }

@@ -10,6 +10,7 @@ pub mod editor;
 pub mod file_input;
 pub mod files;
 pub mod index;
+pub mod made_page;
 mod page_days;
 pub mod pages;
 pub mod preferred_source;

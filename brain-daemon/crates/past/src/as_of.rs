@@ -67,7 +67,7 @@ pub trait PastBrain: Send + Sync {
 
 /// The time of a request, in Unix milliseconds.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Moment {
+pub(crate) struct AsOfTime {
     /// The time: the requested one, at most now.
     time: i64,
     /// The time of the last steps that count. It is far in the future for the present, which has
@@ -75,7 +75,7 @@ pub(crate) struct Moment {
     last_step: i64,
 }
 
-impl Moment {
+impl AsOfTime {
     /// Parses the time of a request at the time `now`.
     fn parse(text: &str, now: i64) -> Result<Self, Fault> {
         let requested = end_instant_argument(Some(text))?.unwrap_or(now);
@@ -105,7 +105,7 @@ impl PastService {
         request: AsOf,
         progress: &dyn Progress,
     ) -> Result<AsOfReply, Fault> {
-        let at = Moment::parse(&request.at, self.clock.now())?;
+        let at = AsOfTime::parse(&request.at, self.clock.now())?;
         let mut past = PastState { at: rfc3339(at.time), ..PastState::default() };
         let mut request = request.request;
         let reader = self.store.read(caller.visibility())?;
@@ -145,7 +145,7 @@ impl PastService {
         caller: &Caller,
         reader: &Reader,
         request: &Get,
-        at: Moment,
+        at: AsOfTime,
         past: &mut PastState,
     ) -> Result<Reply, Fault> {
         if request.version.is_some() {
@@ -169,7 +169,7 @@ impl PastService {
         caller: &Caller,
         reader: &Reader,
         page_ref: &PageRef,
-        at: Moment,
+        at: AsOfTime,
     ) -> Result<FoundPage, Fault> {
         let sources = self.pages.sources_of(caller, reader, page_ref)?;
         let state = |entry: PageEntry| -> Result<Option<FoundPage>, StoreError> {
@@ -283,7 +283,7 @@ fn name_then(
 fn refuse_deleted(
     reader: &Reader,
     page_ref: &PageRef,
-    at: Moment,
+    at: AsOfTime,
     found: &FoundPage,
 ) -> Result<(), Fault> {
     let Some(deleted) = reader.deleted_at_step(&found.step)? else { return Ok(()) };
@@ -296,7 +296,7 @@ fn refuse_deleted(
         .hint(format!("ask for a time before {}", local_minute(deleted))))
 }
 
-fn not_kept(page_ref: &PageRef, version: u32, at: Moment) -> Fault {
+fn not_kept(page_ref: &PageRef, version: u32, at: AsOfTime) -> Fault {
     let message = format!(
         "\"{page_ref}\" had version {version} on {}, whose text is not kept any more",
         local_minute(at.time)

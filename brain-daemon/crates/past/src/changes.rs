@@ -13,10 +13,11 @@ use brain_page::unified_diff;
 use brain_protocol::{
     ChangeStep, Changes, ChangesReply, Fault, FaultCode, PageChanges, Slug, SourceId,
 };
+use brain_service::NumberCipher;
 use brain_store::{Reader, StepKind, StepRecord, StoreError, unless_damaged};
 
 use crate::PastService;
-use crate::steps::{doer, event};
+use crate::steps::{doer, event, hide_numbers};
 
 /// Maximum number of pages in a reply.
 const MAX_PAGES: u32 = 1000;
@@ -24,12 +25,33 @@ const MAX_PAGES: u32 = 1000;
 const MAX_DIFF_BYTES: usize = 1_000_000;
 
 impl PastService {
-    /// Returns the pages that changed in a period, that with the newest change first.
+    /// Returns the pages that changed in a period, that with the newest change first. The cursors
+    /// of restricted callers are encrypted, because they count the changes of all sources.
     ///
     /// # Errors
-    /// `usage` if a time cannot be read, or the period ends before it begins; `unknown_source`; the
-    /// store cannot be read.
+    /// `usage` if a time cannot be read, the period ends before it begins, or `before` is no
+    /// cursor; `unknown_source`; the store cannot be read.
     pub fn changes(&self, caller: &Caller, request: &Changes) -> Result<ChangesReply, Fault> {
+        if caller.sees_all() {
+            return self.changes_before(caller, request, request.before);
+        }
+        let cipher = NumberCipher::of(self.store.number_key());
+        let bad_cursor = || Fault::new(FaultCode::Usage, "\"before\" is no cursor of a list");
+        let before = request.before.map(|it| cipher.decrypt(it).ok_or_else(bad_cursor));
+        let mut reply = self.changes_before(caller, request, before.transpose()?)?;
+        reply.next = reply.next.map(|next| cipher.encrypt(next));
+        for page in &mut reply.pages {
+            hide_numbers(caller, page.steps.iter_mut().map(|step| &mut step.by));
+        }
+        Ok(reply)
+    }
+
+    fn changes_before(
+        &self,
+        caller: &Caller,
+        request: &Changes,
+        before: Option<u64>,
+    ) -> Result<ChangesReply, Fault> {
         let now = self.clock.now();
         let since = instant_argument(Some(&request.since))?.unwrap_or(i64::MIN);
         let until = end_instant_argument(request.until.as_deref())?.unwrap_or(now).min(now);
@@ -49,7 +71,7 @@ impl PastService {
         pages.sort_unstable_by_key(|numbers| Reverse(numbers.last().copied()));
         let limit = request.limit.clamp(1, MAX_PAGES) as usize;
         pages.retain(|numbers| {
-            request.before.is_none_or(|before| numbers.last().is_some_and(|last| *last < before))
+            before.is_none_or(|before| numbers.last().is_some_and(|last| *last < before))
         });
         let has_more = pages.len() > limit;
         pages.truncate(limit);

@@ -20,7 +20,6 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 pub use as_of::{OpenPastBrain, PastBrain};
-pub use prune::NeedsVersions;
 
 /// Serves `why`, `undo`, and what else looks back.
 pub struct PastService {

@@ -2,9 +2,9 @@
 //!
 //! A version stays if it was the current one at any time within the window. Of older versions stay:
 //! the last one of each day of the 31 days before the window, of each month of the year before it,
-//! and of each year; and those that another page was made from, or that something else needs
-//! ([`NeedsVersions`]). Steps stay, so `why` tells the whole life. A state of the past names the
-//! pages whose text is not there any more.
+//! and of each year; those that another page was made from, such as a saved answer that cites them;
+//! and those that an AI client was given, as long as that is recorded. Steps stay, so `why` tells
+//! the whole life. A state of the past names the pages whose text is not there any more.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -26,15 +26,6 @@ const MONTHLY_MS: i64 = 366 * DAY_MS;
 /// Number of pages whose versions one commit removes.
 const BATCH: usize = 500;
 
-/// Something that needs the texts of former versions: what was shown to somebody, or cited.
-pub trait NeedsVersions: Send + Sync {
-    /// Returns whether the version of a page must stay.
-    ///
-    /// # Errors
-    /// What is needed cannot be read. Nothing is pruned then.
-    fn needs(&self, page: u64, version: u32) -> Result<bool, Fault>;
-}
-
 impl Health for PastService {
     fn checks(self: Arc<Self>) -> Vec<HealthCheck> {
         vec![HealthCheck::new("history", &self, Self::check_history)]
@@ -46,14 +37,15 @@ impl PastService {
     /// are kept. A timer calls this method.
     ///
     /// # Errors
-    /// The store cannot be read or written, or what is needed cannot be read.
-    pub fn prune(&self, needed: &[&dyn NeedsVersions]) -> Result<u64, Fault> {
+    /// The store cannot be read or written.
+    pub fn prune(&self) -> Result<u64, Fault> {
         let Some(window) = self.keep else { return Ok(0) };
         let window = i64::try_from(window.as_millis()).unwrap_or(i64::MAX);
         let begin = self.clock.now().saturating_sub(window);
         let (mut removed, mut due) = (0, Vec::new());
         let mut pages = Vec::new();
         let reader = self.store.read(Visibility::All)?.leaving_out_damage();
+        let given = given_versions(&reader)?;
         reader.each_page(|(_, _, record)| {
             pages.push((record.id, record.seq));
             Ok(())
@@ -64,18 +56,12 @@ impl PastService {
             }
             let mut versions = unkept_versions(&reader, (id, last), begin)?;
             if !versions.is_empty() {
-                let cited = cited_versions(&reader, id)?;
-                versions.retain(|version| !cited.contains(version));
+                let origins = origin_versions(&reader, id)?;
+                versions.retain(|version| {
+                    !origins.contains(version) && !given.contains(&(id, *version))
+                });
             }
-            for version in versions {
-                let mut is_needed = false;
-                for one in needed {
-                    is_needed |= one.needs(id, version)?;
-                }
-                if !is_needed {
-                    due.push((id, version));
-                }
-            }
+            due.extend(versions.into_iter().map(|version| (id, version)));
             if due.len() >= BATCH {
                 removed += self.remove(&mut due)?;
             }
@@ -100,7 +86,7 @@ impl PastService {
             Some(window) => format!("kept for {} days, then fewer", window.as_secs() / 86_400),
         };
         ok(format!(
-            "former versions: {} with {} MB, {kept}; steps: {} with {} MB",
+            "former versions: {} with about {} MB, {kept}; steps: {} with about {} MB",
             size.versions,
             size.version_bytes / 1_000_000,
             size.steps,
@@ -153,19 +139,29 @@ fn unkept_versions(
     Ok(unkept)
 }
 
+/// Returns the pages, with their versions, from which answers to AI clients are made again.
+fn given_versions(reader: &Reader) -> Result<HashSet<(u64, u32)>, StoreError> {
+    let mut found = HashSet::new();
+    reader.seen_since(0, |_, call| {
+        found.extend(call.given_versions());
+        true
+    })?;
+    Ok(found)
+}
+
 /// Returns the versions of a page that texts of other pages were made from.
-fn cited_versions(reader: &Reader, page: u64) -> Result<HashSet<u32>, StoreError> {
-    let mut cited = HashSet::new();
+fn origin_versions(reader: &Reader, page: u64) -> Result<HashSet<u32>, StoreError> {
+    let mut found = HashSet::new();
     for id in reader.made_from(page)? {
         let Some((_, _, record)) = reader.by_id_including_deleted(id)? else { continue };
         for (_, step) in reader.steps_back(record.seq)? {
             for origin in &step.made_from {
                 match origin {
-                    Origin::Page { id, version } if *id == page => _ = cited.insert(*version),
+                    Origin::Page { id, version } if *id == page => _ = found.insert(*version),
                     Origin::Page { .. } | Origin::Address(_) => {}
                 }
             }
         }
     }
-    Ok(cited)
+    Ok(found)
 }

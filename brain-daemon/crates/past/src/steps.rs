@@ -1,5 +1,6 @@
 //! Steps as replies show them.
 
+use brain_base::caller::Caller;
 use brain_base::clock::rfc3339;
 use brain_pages::provenance::{author_name, author_of};
 use brain_protocol::{Doer, LifeEvent};
@@ -31,5 +32,22 @@ pub(crate) fn doer(seq: u64, step: &StepRecord, version: Option<&VersionRecord>)
         run: step.actor.run.clone(),
         machine: step.machine.map(|id| format!("{id:032x}")),
         author: author.as_ref().map(author_name),
+    }
+}
+
+/// Whether a run is an undo or a redo.
+pub(crate) fn is_run_of_act(run: &str) -> bool {
+    run.starts_with("undo-") || run.starts_with("redo-")
+}
+
+/// Removes the numbers that count changes or undos of the whole brain, unless the caller sees all
+/// of it: they would tell how much is written elsewhere.
+pub(crate) fn hide_numbers<'a>(caller: &Caller, doers: impl IntoIterator<Item = &'a mut Doer>) {
+    if caller.sees_all() {
+        return;
+    }
+    for by in doers {
+        by.change = 0;
+        by.run = by.run.take().filter(|run| !is_run_of_act(run));
     }
 }

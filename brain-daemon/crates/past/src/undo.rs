@@ -6,14 +6,16 @@
 
 mod apply;
 mod derived;
+mod identity;
 mod merges;
 mod moves;
-mod past;
+mod new_text;
+mod past_steps;
 mod plan;
 mod select;
 mod text;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use brain_base::caller::{Caller, Visibility};
@@ -26,12 +28,12 @@ use brain_service::batch::map_in_parallel;
 use brain_store::Reader;
 
 use crate::PastService;
+use crate::steps::hide_numbers;
 use apply::{ActTemplate, Written};
 use moves::MoveBack;
 use plan::{Change, PagePlan, plan_page};
-pub(crate) use select::is_run_of_act;
 use select::{
-    Own, Selection, newer_writes, own_last_undo, own_last_write, purged_fault, writes_of,
+    OwnActor, Selection, newer_writes, own_last_undo, own_last_write, purged_fault, writes_of,
 };
 
 /// Maximum number of pages in a reply.
@@ -72,7 +74,7 @@ impl PastService {
     pub fn undo(&self, caller: &Caller, request: &Undo) -> Result<UndoReply, Fault> {
         let _one = self.undoing.lock();
         let reader = self.store.read(caller.visibility())?;
-        let own = Own::of(caller, &reader)?;
+        let own = OwnActor::of(caller, &reader)?;
         if request.since.is_some() && request.client.is_none() {
             return Err(Fault::new(FaultCode::Usage, "\"since\" needs a client")
                 .hint("name the client whose writes are to be taken back"));
@@ -100,7 +102,7 @@ impl PastService {
         };
         let mut reply = self.take_back(caller, selection, options)?;
         (reply.newer, reply.newer_total) = newer;
-        Ok(reply)
+        Ok(without_numbers(caller, reply))
     }
 
     /// Writes again what the caller's last undo took back.
@@ -110,10 +112,10 @@ impl PastService {
     pub fn redo(&self, caller: &Caller, request: &Redo) -> Result<UndoReply, Fault> {
         let _one = self.undoing.lock();
         let reader = self.store.read(caller.visibility())?;
-        let selection = own_last_undo(&reader, &Own::of(caller, &reader)?)?;
+        let selection = own_last_undo(&reader, &OwnActor::of(caller, &reader)?)?;
         drop(reader);
         let options = Options { is_redo: true, is_dry_run: request.dry_run, ..Options::default() };
-        self.take_back(caller, selection, options)
+        Ok(without_numbers(caller, self.take_back(caller, selection, options)?))
     }
 
     fn take_back(
@@ -130,9 +132,10 @@ impl PastService {
             part_of: None,
         };
         let mut progress = Progress::default();
+        let mut ids = selection.pages();
         for _ in 0..MAX_ATTEMPTS {
             if !options.is_dry_run {
-                self.read_files(&selection)?;
+                self.read_files(&ids)?;
             }
             let reader = self.store.read(caller.visibility())?;
             let mut plans = self.plan(&reader, caller, &selection, options)?;
@@ -149,6 +152,12 @@ impl PastService {
                 continue;
             }
             self.add_derived(&reader, caller, &mut plans, (&selection, options, now))?;
+            let known = ids.len();
+            ids.extend(plans.keys());
+            if ids.len() > known {
+                // The files of derived pages are read before these change.
+                continue;
+            }
             if plans.values().all(|plan| plan.steps.is_empty() && is_nothing(plan))
                 && act.redo_of.is_empty()
             {
@@ -171,11 +180,11 @@ impl PastService {
     }
 
     /// Takes in what other programs saved in the files of the pages.
-    fn read_files(&self, selection: &Selection) -> Result<(), Fault> {
+    fn read_files(&self, ids: &BTreeSet<u64>) -> Result<(), Fault> {
         let reader = self.store.read(Visibility::All)?;
         let mut pages = Vec::new();
-        for id in selection.pages() {
-            pages.extend(reader.by_id_including_deleted(id)?);
+        for id in ids {
+            pages.extend(reader.by_id_including_deleted(*id)?);
         }
         drop(reader);
         map_in_parallel(&pages, |(source, slug, _)| self.pages.files.read_file_of(source, slug));
@@ -305,6 +314,14 @@ impl PastService {
             warnings,
         })
     }
+}
+
+/// Removes what tells a restricted caller how much is written elsewhere.
+fn without_numbers(caller: &Caller, mut reply: UndoReply) -> UndoReply {
+    hide_numbers(caller, reply.pages.iter_mut().map(|row| &mut row.by));
+    hide_numbers(caller, reply.newer.iter_mut().map(|write| &mut write.by));
+    reply.run = reply.run.filter(|_| caller.sees_all());
+    reply
 }
 
 fn rows_of(plans: &Plans) -> BTreeMap<u64, UndonePage> {

@@ -12,8 +12,7 @@ use brain_store::{
 };
 
 use crate::PastService;
-use crate::steps::{doer, event};
-use crate::undo::is_run_of_act;
+use crate::steps::{doer, event, hide_numbers, is_run_of_act};
 
 /// Maximum number of lines in a reply.
 const MAX_LINES: usize = 2000;
@@ -67,7 +66,10 @@ impl PastService {
             })
             .collect();
         let deleted = record.deleted_at.is_some();
-        Ok(WhyReply { slug, source_id: source, deleted, steps: life, lines, made })
+        let mut reply = WhyReply { slug, source_id: source, deleted, steps: life, lines, made };
+        hide_numbers(caller, reply.steps.iter_mut().map(|step| &mut step.by));
+        hide_numbers(caller, reply.lines.iter_mut().map(|line| &mut line.by));
+        Ok(reply)
     }
 }
 

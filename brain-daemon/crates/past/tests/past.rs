@@ -5,9 +5,10 @@
 #[path = "../benches/fixture/mod.rs"]
 mod fixture;
 
-use brain_base::caller::Caller;
+use brain_base::caller::{Caller, Scopes, Visibility};
 use brain_protocol::{
-    Delete, Fault, FaultCode, Merge, Redo, Rename, Slug, Undo, UndoEffect, UndoReply,
+    Changes, Delete, Fault, FaultCode, LifeStep, Merge, Redo, Rename, Slug, SourceId, Undo,
+    UndoEffect, UndoReply, Why,
 };
 use fixture::{TestBrain, client, owner, page_ref};
 
@@ -54,7 +55,7 @@ fn a_page_with_a_source_that_lives_is_marked() {
     let ports = brain.get("sum/ports").unwrap();
     assert_eq!(ports.outside_lines.len(), 1, "{ports:?}");
     let marked = &ports.outside_lines[0];
-    assert_eq!(marked.source_uri, "to be made again: source src/one was undone");
+    assert_eq!(marked.source_uri, "to be made again: a source of it was undone");
     let lines: Vec<&str> = ports.content.lines().collect();
     assert_eq!(lines[marked.first as usize - 1..marked.last as usize], ["Of one and two."]);
     assert!(ports.body.contains("The owner's line."));
@@ -109,6 +110,36 @@ fn an_ai_client_takes_back_only_its_own_writes() {
     let of_other = Undo { page: Some(page_ref("b")), ..Undo::default() };
     assert!(brain.act(&helm, &[], || brain.past.undo(&helm, &of_other)).is_err());
     assert!(brain.get("b").is_ok());
+}
+
+#[test]
+fn a_restricted_caller_gets_no_number_that_counts_other_changes() {
+    let dir = tempfile::tempdir().unwrap();
+    let brain = TestBrain::open(dir.path());
+    let visible = Visibility::Only(vec![SourceId::default()]);
+    let helm = Caller::granted("helm", Scopes::READ_WRITE, visible).as_model();
+    brain.put(&helm, "a", "One.\n", &[]);
+    brain.put(&helm, "b", "Two.\n", &[]);
+    let changes = |caller: &Caller, before| {
+        let request =
+            Changes { since: "2020-01-01".into(), until: None, source: None, before, limit: 1 };
+        brain.past.changes(caller, &request)
+    };
+    let of_owner = changes(&owner(), None).unwrap();
+    let first = changes(&helm, None).unwrap();
+    assert_eq!((of_owner.pages[0].steps[0].by.change, first.pages[0].steps[0].by.change), (2, 0));
+    assert!(first.next.unwrap() > 1 << 60 && of_owner.next == Some(2));
+    let second = changes(&helm, first.next).unwrap();
+    assert_eq!(second.pages[0].slug.as_ref().unwrap().as_str(), "a");
+    assert_eq!(changes(&helm, Some(2)).unwrap_err().code, FaultCode::Usage);
+    let undone = brain.act(&helm, &[], || brain.past.undo(&helm, &Undo::default())).unwrap();
+    assert_eq!((undone.run, undone.pages[0].by.change), (None, 0));
+    let why = |caller: &Caller| {
+        brain.past.why(caller, &Why { page: page_ref("b"), line: None }).unwrap().steps
+    };
+    let last = |steps: Vec<LifeStep>| steps.last().map(|it| it.by.clone()).unwrap();
+    assert_eq!(last(why(&owner())).run.as_deref(), Some("undo-1"));
+    assert_eq!((last(why(&helm)).run, last(why(&helm)).change), (None, 0));
 }
 
 #[test]
@@ -229,6 +260,23 @@ fn undo_goes_back_through_a_move() {
     undo_own(&brain, None).unwrap();
     undo_own(&brain, Some("notes/alpha")).unwrap();
     assert_eq!(body(&brain, "notes/alpha"), "one\n");
+}
+
+#[test]
+fn each_redo_goes_one_undo_forward_also_through_a_move() {
+    let dir = tempfile::tempdir().unwrap();
+    let brain = TestBrain::open(dir.path());
+    brain.put(&owner(), "a", "One.\n", &[]);
+    rename(&brain, &owner(), "a", "b");
+    brain.put(&owner(), "c", "Two.\n", &[]);
+    undo_own(&brain, None).unwrap();
+    undo_own(&brain, None).unwrap();
+    assert!(brain.get("a").is_ok() && brain.get("c").is_err());
+    redo(&brain).unwrap();
+    assert!(brain.get("b").is_ok() && brain.get("c").is_err());
+    redo(&brain).unwrap();
+    assert!(brain.get("b").is_ok() && brain.get("c").is_ok());
+    assert_eq!(redo(&brain).unwrap_err().code, FaultCode::NotFound);
 }
 
 #[test]

@@ -42,7 +42,7 @@ const NOT_EQUAL: [&str; 26] = [
 const KEYS: [&[&str]; 5] = [
     &[
         "rating", "rated", "rate", "stars", "score", "bewert", "sterne", "etoile", "calific",
-        "puntu", "valor",
+        "puntu", "valor", "gave", "given", "give", "gegeben", "vergeben", "donne",
     ],
     &["status", "state", "estado", "statut", "zustand"],
     &["due", "deadline", "fallig", "frist", "echeance", "vence", "plazo"],

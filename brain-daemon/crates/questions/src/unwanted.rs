@@ -19,7 +19,7 @@ pub struct Unwanted {
 }
 
 /// Words after which everything is excluded, also in whole sentences.
-const CLEAR_MARKS: [&[&str]; 24] = [
+const CLEAR_MARKS: [&[&str]; 32] = [
     &["that", "does", "not", "mention"],
     &["that", "do", "not", "mention"],
     &["that", "doesn't", "mention"],
@@ -29,21 +29,29 @@ const CLEAR_MARKS: [&[&str]; 24] = [
     &["que", "no", "menciona"],
     &["que", "no", "mencionan"],
     &["but", "not"],
+    &["but", "no"],
+    &["other", "than"],
+    &["apart", "from"],
     &["and", "not"],
     &["but", "without"],
     &["except"],
     &["excluding"],
     &["aber", "nicht"],
     &["aber", "ohne"],
+    &["aber", "kein"],
+    &["aber", "keine"],
+    &["aber", "keinen"],
     &["und", "nicht"],
     &["außer"],
     &["ausser"],
     &["mais", "pas"],
     &["mais", "sans"],
     &["sauf"],
+    &["hormis"],
     &["pero", "no"],
     &["pero", "sin"],
     &["excepto"],
+    &["salvo"],
 ];
 /// Words after which something is excluded if the question is a list of words.
 const MARKS: [&str; 4] = ["without", "ohne", "sans", "sin"];
@@ -63,7 +71,7 @@ const PREPOSITIONS: [&str; 9] = ["on", "of", "für", "zu", "sur", "de", "sobre",
 /// Words between excluded ones.
 const CONJUNCTIONS: [&str; 9] = ["or", "and", "nor", "oder", "und", "ou", "et", "o", "y"];
 /// Words before an excluded one that say nothing about it.
-const FILLERS: [&str; 27] = [
+const FILLERS: [&str; 28] = [
     "the",
     "a",
     "an",
@@ -76,6 +84,7 @@ const FILLERS: [&str; 27] = [
     "über",
     "avec",
     "con",
+    "de",
     "der",
     "die",
     "das",
@@ -279,6 +288,11 @@ mod tests {
             ("something about tea that does not mention milk", "something about tea", &["milk"]),
             ("notes on tea without milk", "notes on tea", &["milk"]),
             ("jardin mais pas tomates", "jardin", &["tomates"]),
+            ("jardin mais pas de tomates", "jardin", &["tomates"]),
+            ("trust but no game", "trust", &["game"]),
+            ("Garten, aber keine Tomaten", "Garten", &["tomaten"]),
+            ("libros salvo novelas", "libros", &["novelas"]),
+            ("python other than django", "python", &["django"]),
             ("huerto sin tomates", "huerto", &["tomates"]),
             ("bases de datos pero no sqlite", "bases de datos", &["sqlite"]),
         ] {

@@ -39,7 +39,7 @@ mod target_pages;
 use std::sync::Arc;
 use std::time::Instant;
 
-use brain_protocol::{Command, Fault, FaultCode, Hits, MAX_HITS, Search, SourceId, hint};
+use brain_protocol::{Command, Fault, FaultCode, Hits, MAX_HITS, Search, SourceId, VERSION, hint};
 
 use self::run::SearchRun;
 use crate::embedding::EmbeddingService;
@@ -87,6 +87,12 @@ impl SearchService {
         self.index.degraded_for(caller).is_some()
             || self.machines.degraded().is_some()
             || self.index.incomplete_reason(sources.as_deref()).is_some()
+    }
+
+    /// Names what ranks: the version of brain, which has the weights, and the models.
+    #[must_use]
+    pub fn ranking(&self) -> String {
+        format!("brain {VERSION}, {}", self.embedding.ranking_models())
     }
 
     /// Returns the approximate number of changes that are not in the index on disk.

@@ -1,32 +1,28 @@
-//! Saved answers: each keeps the texts that it cites, and is stale when one of them is gone.
+//! Saved answers and ideas: each keeps the texts that it cites, and is stale when one of them is
+//! gone.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use brain_base::caller::{Caller, Visibility};
 use brain_base::clock::day;
-use brain_page::{Document, Frontmatter, escape_paragraph, single_line, unified_diff};
+use brain_page::{
+    Document, Frontmatter, Quote, escape_paragraph, normalize_quoted, sentences, single_line,
+    unified_diff,
+};
+use brain_pages::made_page::{MadePage, cite};
 use brain_pages::provenance::ANSWER;
 use brain_protocol::{
-    AnswerSave, CitationChange, CitedPage, Command, Fault, FaultCode, Origin, PageRef,
-    Precondition, Put, Slug, StaleAnswer, StaleAnswerList, StaleAnswers, StaleCitation, WriteReply,
-    hint,
+    AnswerSave, CitationChange, CitedPage, Command, Fault, FaultCode, PageRef, Slug, StaleAnswer,
+    StaleAnswerList, StaleAnswers, StaleCitation, WriteReply, hint,
 };
-use brain_store::{
-    Act, CitationRecord, Origin as MadeFrom, PageRecord, Reader, acting, current_act,
-    unless_damaged,
-};
+use brain_store::{CitationRecord, Origin, PageRecord, Reader, unless_damaged};
 
 use crate::ReviewService;
-use crate::quote::{Quote, normalize, sentences};
 
 /// Maximum number of citations of an answer.
 const MAX_CITATIONS: usize = 200;
 /// Maximum number of the question's words in a slug.
 const MAX_QUESTION_WORDS: usize = 6;
-/// Maximum number of slugs that are tried.
-const MAX_SLUG_ATTEMPTS: u32 = 99;
-/// Maximum length of a cited text in bytes.
-const MAX_SPAN: usize = 2_000;
 
 impl ReviewService {
     /// Saves an answer as a page, with the texts that it cites.
@@ -46,45 +42,25 @@ impl ReviewService {
             let (source, slug, record) = self.pages.find(caller, &reader, &cited.page)?;
             let content = reader.content(&record)?;
             citations.extend(quotes(&request.answer, cited, &content.body, &record));
-            origins.push(MadeFrom::Page { id: record.id, version: record.version });
+            origins.push(Origin::Page { id: record.id, version: record.version });
             lines.push(format!("- ({}) [[{source}:{slug}]]\n", cited.number));
         }
         let source = brain_pages::sources::resolve(caller, &reader, None)?.0;
         drop(reader);
         let text = page(&request.question, &request.answer, &lines);
-        let base = slug(&request.question, self.clock.now());
-        let act = Act { made_from: origins, ..current_act() };
-        let mut written = None;
-        for attempt in 1..=MAX_SLUG_ATTEMPTS {
-            let name = if attempt == 1 { base.clone() } else { format!("{base}-{attempt}") };
-            let slug =
-                Slug::parse(name).map_err(|e| Fault::new(FaultCode::Internal, e.to_string()))?;
-            let put = Put {
-                page: PageRef { source: Some(source.clone()), slug },
-                content: text.clone().into_bytes(),
-                origin: Origin::Argument,
-                allow_empty: false,
-                expect: Some(Precondition::Absent),
-            };
-            let uri = "ask".to_owned();
-            let stored =
-                acting(act.clone(), || self.pages.put_with_provenance(caller, &put, &ANSWER, uri));
-            match stored {
-                Err(fault) if fault.code == FaultCode::Conflict => {}
-                stored => {
-                    written = Some(stored?);
-                    break;
-                }
-            }
-        }
-        let written = written
-            .ok_or_else(|| Fault::new(FaultCode::Conflict, format!("\"{base}\" is taken")))?;
-        let page = (source, written.slug.clone());
-        self.store.write(move |transaction| match transaction.page(&page.0, &page.1)? {
-            Some(record) => transaction.set_citations(record.id, &citations),
-            None => Ok(()),
-        })?;
-        Ok(written)
+        let slug = slug(&request.question, self.clock.now());
+        self.pages.save_made_page(
+            caller,
+            MadePage {
+                source,
+                slug,
+                content: text,
+                route: &ANSWER,
+                uri: "ask".to_owned(),
+                made_from: origins,
+                citations,
+            },
+        )
     }
 
     /// Lists the saved answers that are stale.
@@ -116,6 +92,9 @@ impl ReviewService {
             let mut changes = Vec::new();
             for citation in citations {
                 changes.extend(self.change_of(&reader, &citation)?);
+            }
+            if request.names_only {
+                changes.iter_mut().for_each(|it| (it.was, it.now) = (String::new(), None));
             }
             if !changes.is_empty() {
                 answers.push(StaleAnswer { slug, source_id, title: record.title, changes });
@@ -172,43 +151,16 @@ impl ReviewService {
     }
 }
 
-/// Returns the texts of a page that the sentences with its number in the answer stand on: for each
-/// such sentence, the sentence of the page with the most of its words.
+/// Returns the texts of a page that the sentences with its number in the answer stand on.
 fn quotes(answer: &str, cited: &CitedPage, body: &str, record: &PageRecord) -> Vec<CitationRecord> {
     let mark = format!("[{}]", cited.number);
-    let of_page = sentences(body);
     let start = body.split_inclusive('\n').take(cited.line.saturating_sub(1) as usize);
     let start = start.map(str::len).sum::<usize>();
-    let mut chosen: Vec<(usize, &str)> = Vec::new();
-    for (_, sentence) in sentences(answer).into_iter().filter(|(_, it)| it.contains(&mark)) {
-        let asked = words(sentence);
-        let best = of_page.iter().max_by_key(|(at, text)| {
-            let shared = words(text).intersection(&asked).count();
-            // Of equal ones, the nearest to the passage that the model read.
-            (shared, std::cmp::Reverse(at.abs_diff(start)))
-        });
-        chosen.extend(best);
-    }
-    chosen.dedup();
-    let quote = |(at, text): (usize, &str)| {
-        let span = &text[..text.floor_char_boundary(MAX_SPAN)];
-        let quote = Quote::of(body, span, at);
-        CitationRecord {
-            page: record.id,
-            version: record.version,
-            span: quote.span,
-            before: quote.before,
-            after: quote.after,
-            count: u32::try_from(quote.count).unwrap_or(u32::MAX),
-        }
-    };
-    chosen.into_iter().map(quote).collect()
-}
-
-/// Returns the words of a sentence that say something: those of more than three letters.
-fn words(text: &str) -> HashSet<String> {
-    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|it| it.chars().count() > 3);
-    words.map(str::to_lowercase).collect()
+    let statements = sentences(answer).into_iter().filter(|(_, it)| it.contains(&mark));
+    let mut found: Vec<CitationRecord> =
+        statements.filter_map(|(_, statement)| cite(statement, record, body, start)).collect();
+    found.dedup();
+    found
 }
 
 /// Returns the lines that replaced the line with `span`, as the comparison of both texts shows.
@@ -217,7 +169,7 @@ fn replacement(old: &str, new: &str, span: &str) -> Option<String> {
     let first_words: String = span.chars().take(40).collect();
     let mut lines = diff.lines().skip(2).peekable();
     while let Some(line) = lines.next() {
-        let removed = line.strip_prefix('-').map(normalize);
+        let removed = line.strip_prefix('-').map(normalize_quoted);
         if !removed
             .is_some_and(|it| it.contains(&first_words) || (!it.is_empty() && span.contains(&it)))
         {
@@ -225,7 +177,7 @@ fn replacement(old: &str, new: &str, span: &str) -> Option<String> {
         }
         let rest = lines.skip_while(|line| line.starts_with('-'));
         let added: Vec<&str> = rest.map_while(|line| line.strip_prefix('+')).collect();
-        let text = normalize(&added.join(" "));
+        let text = normalize_quoted(&added.join(" "));
         return (!text.is_empty()).then_some(text);
     }
     None

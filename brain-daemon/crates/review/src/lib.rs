@@ -6,7 +6,6 @@
 
 mod answers;
 pub mod contradictions;
-mod quote;
 mod recall;
 mod settle;
 

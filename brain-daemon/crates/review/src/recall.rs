@@ -9,11 +9,12 @@ use std::sync::Arc;
 use brain_base::caller::{Caller, Visibility};
 use brain_base::clock::{Clock, rfc3339};
 use brain_protocol::{
-    Fault, Hits, MissedQuestion, PageRef, RecallReply, RecallResult, RecallRun, Scopes, Search,
-    Slug, SourceId,
+    Command, Fault, Hits, MissedQuestion, PageRef, RecallReply, RecallResult, RecallRun, Scopes,
+    Search, Slug, SourceId,
 };
 use brain_retrieval::search::SearchService;
-use brain_store::{RecallRecord, Store};
+use brain_service::health::{Finding, Health, HealthCheck, ok, warn};
+use brain_store::{Reader, RecallRecord, Store};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
@@ -48,22 +49,19 @@ pub struct RecallService {
     clock: Arc<dyn Clock>,
     stop: CancellationToken,
     is_enabled: bool,
-    /// The version and the model that rank.
-    ranking: String,
     recent: Mutex<VecDeque<RecentSearch>>,
 }
 
 impl RecallService {
-    /// Creates the service. `ranking` names the version and the model that rank.
+    /// Creates the service.
     pub fn new(
         store: Arc<Store>,
         search: Arc<SearchService>,
         clock: Arc<dyn Clock>,
         stop: CancellationToken,
         is_enabled: bool,
-        ranking: String,
     ) -> Self {
-        Self { store, search, clock, stop, is_enabled, ranking, recent: Mutex::default() }
+        Self { store, search, clock, stop, is_enabled, recent: Mutex::default() }
     }
 
     /// Notes a search of the owner. Does nothing if the configuration has it off.
@@ -103,6 +101,11 @@ impl RecallService {
         }
     }
 
+    /// Forgets the searches for which no page was opened yet. They may name what is purged.
+    pub fn forget_recent(&self) {
+        self.recent.lock().clear();
+    }
+
     fn add(
         &self,
         text: String,
@@ -114,11 +117,8 @@ impl RecallService {
         let reader = self.store.read(Visibility::All)?;
         let Some(record) = reader.page(source, slug)? else { return Ok(()) };
         let page = record.id;
-        let questions: Vec<(u64, RecallRecord)> = reader
-            .recall()?
-            .into_iter()
-            .filter(|(_, row)| matches!(row, RecallRecord::Question { .. }))
-            .collect();
+        let questions: Vec<(u64, RecallRecord)> =
+            reader.recall()?.into_iter().filter(|(_, row)| is_question(row)).collect();
         let is_same = |row: &RecallRecord| {
             matches!(row, RecallRecord::Question { text: of, page: id, .. }
                 if *id == page && of.eq_ignore_ascii_case(&text))
@@ -159,11 +159,11 @@ impl RecallService {
             self.store.write(move |transaction| {
                 numbers.iter().try_for_each(|number| transaction.set_recall(*number, None))
             })?;
-            self.recent.lock().clear();
+            self.forget_recent();
             return Ok(reply);
         }
-        let runs = rows.iter().rev().filter_map(|(_, row)| result_of(row));
-        reply.former = runs.take(MAX_RUNS).collect();
+        reply.former = results(&rows).take(MAX_RUNS).collect();
+        let ranking = self.search.ranking();
         let (mut found, mut asked, mut gone) = (0, 0, 0);
         for (_, row) in &rows {
             let RecallRecord::Question { text, page, .. } = row else { continue };
@@ -189,7 +189,7 @@ impl RecallService {
         if asked == 0 {
             return Ok(reply);
         }
-        let (at, ranking) = (self.clock.now(), self.ranking.clone());
+        let at = self.clock.now();
         let row = RecallRecord::Run { at, ranking, found, asked, gone };
         reply.run = result_of(&row);
         if let (Some(run), Some(before)) = (&reply.run, reply.former.first()) {
@@ -201,6 +201,47 @@ impl RecallService {
         })?;
         Ok(reply)
     }
+}
+
+impl Health for RecallService {
+    fn checks(self: Arc<Self>) -> Vec<HealthCheck> {
+        vec![HealthCheck::new("recall", &self, Self::check_recall)]
+    }
+}
+
+impl RecallService {
+    /// Warns if another ranking found less at the last run, or was not measured yet.
+    fn check_recall(&self) -> Finding {
+        let rows = self.store.read_through(Reader::recall)?;
+        let questions = rows.iter().filter(|(_, row)| is_question(row)).count();
+        let mut runs = results(&rows);
+        let (Some(last), before) = (runs.next(), runs.next()) else {
+            return ok(match (self.is_enabled, questions) {
+                (false, _) => "off: search.remember keeps no questions of yours".to_owned(),
+                (true, count) => format!("{count} questions of yours, not asked again yet"),
+            });
+        };
+        if let Some(fall) = before.and_then(|before| warning(&last, &before)) {
+            return warn(fall, Command::Recall);
+        }
+        let ranking = self.search.ranking();
+        if questions > 0 && last.ranking != ranking {
+            return warn(
+                format!("measured with {}, and not yet with {ranking}", last.ranking),
+                Command::Recall,
+            );
+        }
+        ok(format!("recall@5 {:.1} % of {} questions", last.recall_at_5, last.questions))
+    }
+}
+
+fn is_question(row: &RecallRecord) -> bool {
+    matches!(row, RecallRecord::Question { .. })
+}
+
+/// Returns the results of former runs, newest first.
+fn results(rows: &[(u64, RecallRecord)]) -> impl Iterator<Item = RecallResult> {
+    rows.iter().rev().filter_map(|(_, row)| result_of(row))
 }
 
 /// Returns whether the owner searches, and not a program for the owner.

@@ -27,6 +27,8 @@ pub(super) struct WordGroup {
     pub(super) exact: Option<HashedTerm>,
     /// The weight of its exact form.
     pub(super) exact_weight: f32,
+    /// Whether it is a number of several parts, such as a version.
+    pub(super) is_number: bool,
     /// The groups of adjacent words of the question that are one word here; empty for a word of the
     /// question. It counts in texts and titles only.
     pub(super) joined: Vec<usize>,

@@ -334,17 +334,20 @@ impl<'a> Scorer<'a> {
             total += score;
             part(reason, group, score);
         };
+        // A page that repeats a part of the question is no better answer than one with more of its
+        // words. If no page has more, it loses nothing.
+        let share = self.shares.get(&index).copied().unwrap_or(1.0);
         // The title is part of the text.
         let len = (candidate.body_len + candidate.title_len) as f32;
         for (g, cell) in row.iter().enumerate() {
             let title_len = candidate.title_len as f32;
+            // Many programs have a version 1.8.3: in a title it says little without its program.
+            let of_title = if self.plan.groups[g].is_number { share } else { 1.0 };
             self.weights.parts(g, cell.counts(), len, title_len, &mut |reason, score| {
-                add(reason, g, score);
+                let factor = if matches!(reason, Reason::Title) { of_title } else { 1.0 };
+                add(reason, g, factor * score);
             });
         }
-        // A page that repeats a part of the question is no better answer than one with more of its
-        // words. If no page has more, it loses nothing.
-        let share = self.shares.get(&index).copied().unwrap_or(1.0);
         let counts = self.pair_counts.iter().skip(index * self.pair_idf.len());
         for ((pair, idf), &count) in self.plan.pairs.iter().zip(&self.pair_idf).zip(counts) {
             if count > 0 {

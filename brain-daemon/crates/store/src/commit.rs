@@ -104,6 +104,7 @@ fn attempt(
         })?),
     };
     let mut transaction = Transaction::open(&txn, &shared.pending_keys)?;
+    transaction.clock_ahead = shared.clock_ahead();
     let refusals = run(shared, &mut transaction, tasks, recovered)?;
     // A finished file does not cause a commit; its outbox row is removed with the next one.
     let takes_files = recovered.is_ok()

@@ -58,8 +58,6 @@ pub struct SeenRecord {
     pub machine: Option<u128>,
     /// The client.
     pub client: String,
-    /// The connection; 0 if the interface has no sessions.
-    pub session: u64,
     /// The tool, or the method of the request.
     pub tool: String,
     /// How it ended.
@@ -78,6 +76,26 @@ pub struct SeenRecord {
     pub purged_pages: u32,
     /// When a purge removed `texts`, Unix milliseconds.
     pub purged_at: Option<i64>,
+}
+
+impl SeenRecord {
+    /// Returns the pages that the answer was made from, with their versions.
+    #[must_use]
+    pub fn given_versions(&self) -> Vec<(u64, u32)> {
+        let mut found = Vec::new();
+        for reply in self.texts.iter().flat_map(|texts| &texts.replies) {
+            reply.pages(|given, _| found.push((given.page, given.version)));
+        }
+        found
+    }
+
+    /// Returns the record without what the answer was made from. Time, client, outcome and counts
+    /// stay. `now` is in Unix milliseconds.
+    pub(crate) fn emptied(self, now: i64) -> Self {
+        let pages = u32::try_from(self.given_versions().len()).unwrap_or(u32::MAX);
+        let purged_pages = self.purged_pages.saturating_add(pages);
+        Self { texts: None, purged_pages, purged_at: Some(now), ..self }
+    }
 }
 
 /// What an answer was made from.

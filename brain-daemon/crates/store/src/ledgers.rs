@@ -8,7 +8,7 @@ use super::error::unless_damaged;
 use super::ledger_records::{
     LeftRecord, SeenHit, SeenRecord, SeenReplyRecord, SeenSnippet, SeenTexts, ledger_id,
 };
-use super::record::{Content, VersionRecord, from_bytes, read, to_bytes};
+use super::record::{Content, PageRecord, VersionRecord, from_bytes, read, to_bytes};
 use super::{Reader, StoreError, Transaction, tables as t};
 
 /// Maximum rows removed in one transaction, so that other writers do not wait.
@@ -27,18 +27,38 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Stores calls of AI clients, with their ids. An id that is taken is raised.
-    pub fn add_seen(&mut self, rows: &[(u64, SeenRecord)]) -> Result<(), StoreError> {
+    /// Stores calls of AI clients, with their ids. An id that is taken is raised. A call that was
+    /// given a page which was purged meanwhile, here or on another machine, is stored without texts.
+    pub fn add_seen(&mut self, rows: &[(u64, SeenRecord)], now: i64) -> Result<(), StoreError> {
         for (id, record) in rows {
             self.write_count += 1;
             let mut id = *id;
             while self.seen.get(id)?.is_some() {
                 id += 1;
             }
-            let record = SeenRecord { machine: self.machine, ..record.clone() };
+            let mut record = SeenRecord { machine: self.machine, ..record.clone() };
+            if self.is_given_purged(&record)? {
+                record = record.emptied(now);
+            }
             self.seen.insert(id, to_bytes(&record)?.as_slice())?;
         }
         Ok(())
+    }
+
+    /// Returns whether the call was given a version of a page that is not there any more.
+    fn is_given_purged(&self, call: &SeenRecord) -> Result<bool, StoreError> {
+        for (page, version) in call.given_versions() {
+            let Some(name) = self.ids.get(page)? else { return Ok(true) };
+            let current = self.pages.get(name.value())?;
+            let current = read::<PageRecord>(current.as_ref().map(AccessGuard::value))?;
+            // Of a page that was only named, the version is 0.
+            let is_there =
+                version == 0 || current.is_some_and(|current| current.version == version);
+            if !is_there && self.versions.get((page, version))?.is_none() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Removes up to 2,000 requests that left before `before` (Unix milliseconds), the oldest first.
@@ -75,18 +95,10 @@ impl Transaction<'_> {
             let (key, value) = row?;
             let record: SeenRecord = from_bytes(value.value())?;
             let Some(seen) = &record.texts else { continue };
-            let (mut pages, mut was_given) = (0, false);
-            for reply in &seen.replies {
-                reply.pages(|page, _| {
-                    pages += 1;
-                    was_given |= purged.has(page.page, page.version);
-                });
-            }
+            let mut given = record.given_versions().into_iter();
+            let was_given = given.any(|(page, version)| purged.has(page, version));
             if was_given || purged.occurs_in(seen) {
-                let purged_pages = record.purged_pages + pages;
-                let record =
-                    SeenRecord { texts: None, purged_pages, purged_at: Some(now), ..record };
-                emptied.push((key.value(), record));
+                emptied.push((key.value(), record.emptied(now)));
             }
         }
         for (key, record) in emptied {
@@ -137,9 +149,17 @@ fn words(text: &str) -> impl Iterator<Item = String> + '_ {
     words.map(str::to_lowercase)
 }
 
-/// Whether a word tells something alone: it has a digit, as numbers, dates and keys have.
+/// Whether a word tells something alone: it has a digit, as numbers and keys have. A year or a part
+/// of a time tells nothing: every page has them.
 fn is_telling(word: &str) -> bool {
-    word.chars().count() >= MIN_WORD_CHARS && word.chars().any(char::is_numeric)
+    let is_number = |text: &str| text.chars().all(char::is_numeric);
+    let is_year = word.len() == 4 && is_number(word) && ["19", "20"].contains(&&word[..2]);
+    let is_hour = word.len() == 5 && word.split('t').all(|part| part.len() == 2 && is_number(part));
+    let is_second =
+        word.strip_suffix('z').is_some_and(|digits| digits.len() <= 3 && is_number(digits));
+    word.chars().count() >= MIN_WORD_CHARS
+        && word.chars().any(char::is_numeric)
+        && !(is_year || is_hour || is_second)
 }
 
 /// Returns the pair of neighbouring words, if both are long enough to tell something.
@@ -174,7 +194,7 @@ impl Purged {
     }
 
     /// Whether a text names something of the purged texts.
-    fn occurs_in_text(&self, text: &str) -> bool {
+    pub(super) fn occurs_in_text(&self, text: &str) -> bool {
         let mut last = None;
         words(text).any(|word| {
             let is_known = self.words.contains(&word);

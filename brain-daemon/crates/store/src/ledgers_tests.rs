@@ -8,7 +8,7 @@ use super::*;
 
 const DAY: i64 = 24 * 60 * 60 * 1000;
 
-fn left(host: &str) -> LeftRecord {
+pub(super) fn left(host: &str) -> LeftRecord {
     LeftRecord {
         call: 1,
         machine: None,
@@ -38,11 +38,10 @@ fn hosts(store: &Store, since: i64) -> Vec<String> {
     hosts
 }
 
-fn seen(request: &str, replies: Vec<SeenReplyRecord>) -> SeenRecord {
+pub(super) fn seen(request: &str, replies: Vec<SeenReplyRecord>) -> SeenRecord {
     SeenRecord {
         machine: None,
         client: "helm".into(),
-        session: 0,
         tool: "query".into(),
         outcome: SeenOutcome::Answered,
         code: String::new(),
@@ -60,7 +59,7 @@ fn seen(request: &str, replies: Vec<SeenReplyRecord>) -> SeenRecord {
     }
 }
 
-fn given(page: u64, version: u32) -> SeenReplyRecord {
+pub(super) fn given(page: u64, version: u32) -> SeenReplyRecord {
     SeenReplyRecord::Page(SeenPageRecord { page, version, trust: TrustLevel::Owner })
 }
 
@@ -103,7 +102,7 @@ fn calls_with_the_same_id_are_all_kept() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(&dir.path().join("store"));
     let rows = vec![(ledger_id(DAY, 1), seen("a", vec![])), (ledger_id(DAY, 1), seen("b", vec![]))];
-    store.write(move |transaction| transaction.add_seen(&rows)).unwrap();
+    store.write(move |transaction| transaction.add_seen(&rows, 8 * DAY)).unwrap();
     assert_eq!(requests(&store), [Some("a".into()), Some("b".into())]);
     store.write(|transaction| transaction.forget_seen(2 * DAY)).unwrap();
     assert!(requests(&store).is_empty());
@@ -114,7 +113,7 @@ fn a_purge_empties_the_calls_that_gave_or_named_the_page() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
     let store = open(&path);
-    put(&store, "x/key", page("the pin is 4471, of the harbour office", &[], None), 10);
+    put(&store, "x/key", page("the pin of 2026 is 4471, of the harbour office", &[], None), 10);
     put(&store, "x/other", page("tides of the northern harbour", &[], None), 20);
     let id = |name: &str| {
         let reader = store.read(Visibility::All).unwrap();
@@ -125,12 +124,12 @@ fn a_purge_empties_the_calls_that_gave_or_named_the_page() {
         seen("{\"slug\":\"x/key\"}", vec![given(key, 1)]),
         seen("{\"query\":\"pin 4471\"}", vec![]),
         seen("{\"query\":\"harbour office\"}", vec![]),
-        seen("{\"query\":\"of the tides\"}", vec![given(other, 1)]),
+        seen("{\"query\":\"of the tides\",\"at\":\"2026-03-04\"}", vec![given(other, 1)]),
         seen("{\"query\":\"harbour\"}", vec![given(other, 1), given(key, 1)]),
     ];
     let rows: Vec<(u64, SeenRecord)> =
         (1..).zip(calls).map(|(day, call)| (ledger_id(day * DAY, 0), call)).collect();
-    store.write(move |transaction| transaction.add_seen(&rows)).unwrap();
+    store.write(move |transaction| transaction.add_seen(&rows, 8 * DAY)).unwrap();
     let record = store.read(Visibility::All).unwrap();
     let record = record.page(&SourceId::default(), &slug("x/key")).unwrap().unwrap();
     store
@@ -140,7 +139,7 @@ fn a_purge_empties_the_calls_that_gave_or_named_the_page() {
         .unwrap();
     assert_eq!(
         requests(&store),
-        [None, None, None, Some("{\"query\":\"of the tides\"}".into()), None]
+        [None, None, None, Some("{\"query\":\"of the tides\",\"at\":\"2026-03-04\"}".into()), None]
     );
     let reader = store.read(Visibility::All).unwrap();
     let last = reader.seen(ledger_id(5 * DAY, 0)).unwrap().unwrap();
@@ -164,11 +163,44 @@ fn a_purged_version_empties_the_calls_that_gave_it() {
         (ledger_id(DAY, 0), seen("{\"slug\":\"one\"}", vec![given(record.id, 1)])),
         (ledger_id(2 * DAY, 0), seen("{\"slug\":\"two\"}", vec![given(record.id, 2)])),
     ];
-    store.write(move |transaction| transaction.add_seen(&rows)).unwrap();
+    store.write(move |transaction| transaction.add_seen(&rows, 8 * DAY)).unwrap();
     store
         .write(move |transaction| {
             transaction.purge_version(&SourceId::default(), &slug("x/key"), record.id, 1, 9 * DAY)
         })
         .unwrap();
     assert_eq!(requests(&store), [None, Some("{\"slug\":\"two\"}".into())]);
+}
+
+#[test]
+fn a_call_that_is_stored_after_the_purge_has_no_texts() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir.path().join("store"));
+    put(&store, "x/key", page("the pin is 4471", &[], None), 10);
+    put(&store, "x/key", page("there is none", &[], None), 20);
+    let reader = store.read(Visibility::All).unwrap();
+    let record = reader.page(&SourceId::default(), &slug("x/key")).unwrap().unwrap();
+    let id = record.id;
+    let calls = move |request: &str, version| {
+        vec![(ledger_id(DAY, 0), seen(request, vec![given(id, version)]))]
+    };
+    let purged = record.clone();
+    store
+        .write(move |transaction| {
+            transaction.purge_version(&SourceId::default(), &slug("x/key"), id, 1, 9 * DAY)
+        })
+        .unwrap();
+    for (request, version) in [("one", 1), ("two", 2)] {
+        let rows = calls(request, version);
+        store.write(move |transaction| transaction.add_seen(&rows, 9 * DAY)).unwrap();
+    }
+    assert_eq!(requests(&store), [None, Some("two".into())]);
+    store
+        .write(move |transaction| {
+            transaction.purge_page(&SourceId::default(), &slug("x/key"), purged.clone(), 9 * DAY)
+        })
+        .unwrap();
+    let rows = calls("three", 2);
+    store.write(move |transaction| transaction.add_seen(&rows, 9 * DAY)).unwrap();
+    assert_eq!(requests(&store), [None, None, None]);
 }

@@ -43,6 +43,9 @@ mod damage_tests;
 mod damaged_page;
 mod date_migration;
 mod error;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod fake_log;
 mod fault;
 mod find_copies;
 mod former_records;
@@ -170,7 +173,7 @@ pub use restore::{restore, restore_replica};
 pub use shared_log::{AppendResult, FollowResult, LogBatch, LogPosition, RemoteChanges, SharedLog};
 pub use shared_state::Sources;
 pub use spool::{spool_path, spooled_jobs};
-pub use steps::HistorySize;
+pub use steps::{HistorySize, LastHolder};
 pub use store::{ReaderFactory, Store};
 pub use store_file::{StoreOptions, create as create_store};
 pub use temporary_file::sweep_unfinished;

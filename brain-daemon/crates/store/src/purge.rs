@@ -35,7 +35,7 @@ impl Transaction<'_> {
             self.add_purged_page(*id, &slug.unwrap_or_default(), &mut purged)?;
         }
         if !due.is_empty() {
-            self.purge_seen(&purged, now)?;
+            self.purge_records(&purged, now)?;
         }
         let mut erased = Vec::with_capacity(due.len());
         for (at, id) in due {
@@ -69,7 +69,7 @@ impl Transaction<'_> {
         let versions = texts.len() as u64;
         let mut purged = Purged::default();
         self.add_purged_page(id, slug.as_str(), &mut purged)?;
-        self.purge_seen(&purged, now)?;
+        self.purge_records(&purged, now)?;
         self.erase_jobs(source, slug, &texts)?;
         let at = match record.deleted_at {
             Some(at) => at,
@@ -101,11 +101,18 @@ impl Transaction<'_> {
             if let Some(former) = former {
                 purged.add_content(&former.content);
             }
-            self.purge_seen(&purged, now)?;
+            self.purge_records(&purged, now)?;
             self.purge_review_rows(id, Some(version))?;
             self.begin_purge(PurgeName::of(source, slug, Some(version)), id, &[])?;
         }
         Ok(was_there)
+    }
+
+    /// Removes from the records of calls and of the owner's questions what names something of the
+    /// purged texts.
+    fn purge_records(&mut self, purged: &Purged, now: i64) -> Result<(), StoreError> {
+        self.purge_seen(purged, now)?;
+        self.purge_questions(|text| purged.occurs_in_text(text))
     }
 
     /// Removes former versions of pages, named by page and number. Returns how many there were.

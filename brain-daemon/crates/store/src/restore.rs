@@ -113,7 +113,6 @@ fn adapt_to_machine(
         meta.remove(t::META_STEP_AT)?;
         txn.open_table(t::FILES)?.retain(|_, _| false)?;
         txn.open_table(t::AUDIT)?.retain(|_, _| false)?;
-        txn.open_table(t::LEFT)?.retain(|_, _| false)?;
         let directories = txn.open_table(t::SOURCE_MACHINES)?;
         write_outbox(&txn, &mut |source, _| Ok(directories.get(source)?.is_none()))?;
     }

@@ -83,11 +83,26 @@ impl Transaction<'_> {
             return Ok(());
         }
         self.citations.remove_range((id, 0)..=(id, u32::MAX))?;
-        let questions = numbers(
-            &self.recall,
-            |row: &RecallRecord| matches!(row, RecallRecord::Question { page, .. } if *page == id),
-        )?;
-        for number in questions {
+        self.remove_questions(
+            |row| matches!(row, RecallRecord::Question { page, .. } if *page == id),
+        )
+    }
+
+    /// Removes the questions whose text is chosen, whatever page they led to.
+    pub(super) fn purge_questions(
+        &mut self,
+        is_chosen: impl Fn(&str) -> bool,
+    ) -> Result<(), StoreError> {
+        self.remove_questions(
+            |row| matches!(row, RecallRecord::Question { text, .. } if is_chosen(text)),
+        )
+    }
+
+    fn remove_questions(
+        &mut self,
+        is_chosen: impl Fn(&RecallRecord) -> bool,
+    ) -> Result<(), StoreError> {
+        for number in numbers(&self.recall, is_chosen)? {
             self.recall.remove(number)?;
         }
         Ok(())

@@ -17,12 +17,12 @@ fn citation(page: u64, version: u32) -> CitationRecord {
     }
 }
 
-fn question(page: u64) -> RecallRecord {
-    RecallRecord::Question { text: "pin 4471".into(), page, was_missed: true, at: 1 }
+fn question(text: &str, page: u64) -> RecallRecord {
+    RecallRecord::Question { text: text.into(), page, was_missed: true, at: 1 }
 }
 
 #[test]
-fn a_purge_takes_cited_texts_and_questions_of_its_page_alone() {
+fn a_purge_takes_what_was_cited_of_the_page_or_asked_about_it() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(&dir.path().join("brain.redb"));
     for (name, text) in [("answer", "a"), ("key", "pin 4471"), ("other", "b")] {
@@ -37,8 +37,9 @@ fn a_purge_takes_cited_texts_and_questions_of_its_page_alone() {
     store
         .write(move |transaction| {
             transaction.set_citations(answer, &[citation(id, 1), citation(other, 1)])?;
-            transaction.set_recall(1, Some(&question(id)))?;
-            transaction.set_recall(2, Some(&question(other)))
+            transaction.set_recall(1, Some(&question("where is it", id)))?;
+            transaction.set_recall(2, Some(&question("where is it", other)))?;
+            transaction.set_recall(3, Some(&question("pin 4471", other)))
         })
         .unwrap();
     store
@@ -49,7 +50,8 @@ fn a_purge_takes_cited_texts_and_questions_of_its_page_alone() {
     let reader = store.read(Visibility::All).unwrap();
     let emptied = CitationRecord { page: id, version: 1, ..CitationRecord::default() };
     assert_eq!(reader.citations_of(answer).unwrap(), [emptied, citation(other, 1)]);
-    assert_eq!(reader.recall().unwrap(), [(2, question(other))]);
+    // Questions that led to the page, and those that name something of its text.
+    assert_eq!(reader.recall().unwrap(), [(2, question("where is it", other))]);
     drop(reader);
     let answer_record = record("answer");
     store

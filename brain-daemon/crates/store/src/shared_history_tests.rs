@@ -1,12 +1,16 @@
 //! Random histories of two machines of a shared brain end with equal stores.
 
 use std::sync::Mutex;
+use std::sync::atomic::Ordering;
 
+use brain_base::caller::Visibility;
 use brain_protocol::{FaultCode, Slug, SourceId};
 use proptest::prelude::*;
 
+use super::fake_log::{LogFault, ServerState};
 use super::jobs_tests::job;
-use super::shared_tests::{LogFault, Machine, ServerState, assert_equal, dirs, two_machines};
+use super::ledgers_tests::{given, left, seen};
+use super::shared_tests::{Machine, assert_equal, dirs, two_machines};
 use super::tests::{page, slug};
 use super::*;
 
@@ -18,6 +22,7 @@ enum Step {
     Purge { page: u8 },
     Move { from: u8, to: u8 },
     Job { key: u8 },
+    Record { page: u8 },
     Follow,
     Restart,
     SetServerDown(bool),
@@ -32,6 +37,7 @@ fn steps() -> impl Strategy<Value = Vec<(bool, Step)>> {
         1 => (0..4_u8).prop_map(|page| Step::Purge { page }),
         2 => (0..4_u8, 0..4_u8).prop_map(|(from, to)| Step::Move { from, to }),
         3 => (0..6_u8).prop_map(|key| Step::Job { key }),
+        1 => (0..4_u8).prop_map(|page| Step::Record { page }),
         2 => Just(Step::Follow),
         1 => Just(Step::Restart),
         2 => any::<bool>().prop_map(Step::SetServerDown),
@@ -93,6 +99,16 @@ fn run_step(
                     .map(|_| ())
             })?;
         }
+        Step::Record { page } => {
+            let name = name(page);
+            machine.store().write(move |transaction| {
+                let Some(record) = transaction.page(&source, &name)? else { return Ok(()) };
+                let id = ledger_id(i64::from(page), record.seq);
+                transaction.add_left(&[(id, left("a.example"))])?;
+                let call = seen("{}", vec![given(record.id, record.version)]);
+                transaction.add_seen(&[(id, call)], 5000)
+            })?;
+        }
         Step::Job { key } => {
             let (sender, result) = std::sync::mpsc::sync_channel(1);
             machine.store().write_then(
@@ -105,6 +121,41 @@ fn run_step(
         }
     }
     Ok(())
+}
+
+#[test]
+fn a_clock_in_another_year_dates_no_change() {
+    const YEAR: i64 = 365 * 24 * 3_600_000;
+    const T: i64 = 1_800_000_000_000;
+    let dir = dirs();
+    let (one, two, _server) = two_machines(dir.path());
+    let write = |machine: &Machine, name: &str, text: &str, clock| {
+        let (name, new) = (slug(name), page(text, &[], None));
+        machine
+            .store()
+            .write(move |it| it.write_page(&SourceId::default(), &name, &new, clock))
+            .unwrap()
+            .record
+    };
+    let step = |machine: &Machine, record: &PageRecord| {
+        machine.store().follow().unwrap();
+        machine.store().read(Visibility::All).unwrap().step(record.seq).unwrap().unwrap()
+    };
+    write(&one, "p", "v1", T);
+    for ahead in [-YEAR, YEAR] {
+        two.log.clock_ahead.store(ahead, Ordering::Relaxed);
+        let own = write(&two, "own", &format!("of {ahead}"), T + 10 + ahead);
+        let step = step(&one, &own);
+        assert_eq!((step.at, step.clock), (T + 10, T + 10 + ahead));
+    }
+    // Of a machine whose clock is not compared yet, a version is not older than the one before it.
+    two.log.clock_ahead.store(0, Ordering::Relaxed);
+    write(&one, "p", "v2", T + 20);
+    let last = write(&two, "p", "v3", T - YEAR);
+    assert_eq!(step(&one, &last).at, T + 20);
+    let reader = one.store().read(Visibility::All).unwrap();
+    let then = |at| reader.step_at(last.seq, at).unwrap().map(|(_, step)| step.version);
+    assert_eq!([T - 1, T, T + 19, T + 20].map(then), [None, Some(1), Some(1), Some(3)]);
 }
 
 proptest! {

@@ -60,6 +60,10 @@ pub trait SharedLog: Send + Sync {
     /// Waits for a notification of a later batch, at most for `limit`. Returns whether one arrived.
     /// Returns false at once if the log does not notify.
     fn wait_for_notification(&self, after: LogPosition, limit: Duration) -> bool;
+
+    /// Returns how far this machine's clock is ahead of the server's, in milliseconds; 0 if that is
+    /// little or not known. So a clock that is wrong dates no change of a page.
+    fn clock_ahead(&self) -> i64;
 }
 
 /// The result of [`super::Store::follow`].

@@ -87,6 +87,11 @@ pub(super) const REPLACED: &str =
     "the file or its directory was moved, removed or replaced while the daemon ran";
 
 impl SharedState {
+    /// Returns how far this machine's clock is ahead of that of the log's server, in milliseconds.
+    pub(super) fn clock_ahead(&self) -> i64 {
+        self.log.read().as_ref().map_or(0, |log| log.clock_ahead())
+    }
+
     pub(super) fn begin_read(&self) -> Result<ReadView, StoreError> {
         self.ensure_open()?;
         let guard = self.db.read();

@@ -190,7 +190,7 @@ impl Transaction<'_> {
             14 broken_link_counts, 15 broken_link_totals, 16 pending_link_checks, 17 tags,
             18 types, 19 tag_counts, 20 timeline, 21 deleted, 22 captured, 23 attachments,
             24 attachment_files, 25 jobs, 26 jobs_due, 27 jobs_seen, 28 finished_jobs_by_expiry,
-            29 clients, 30 tokens, 31 steps, 32 seen, 34 citations, 35 recall,
+            29 clients, 30 tokens, 31 steps, 32 seen, 33 left, 34 citations, 35 recall,
             36 settled, 37 undone, 38 made_from
         );
         changes

@@ -4,93 +4,14 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use brain_base::caller::Visibility;
-use brain_protocol::{FaultCode, SourceId, WriteStatus};
+use brain_protocol::{SourceId, WriteStatus};
 
+use super::fake_log::{FakeLog, LogFault, ServerState};
 use super::jobs_tests::job;
 use super::tests::{options, page, put, slug};
 use super::*;
-
-/// What went wrong with an append.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LogFault {
-    /// The batch is in the log, and the answer is lost.
-    LostAnswer,
-    /// The server does not answer.
-    Away,
-    /// The server answers reads only.
-    AwayForAppends,
-}
-
-#[derive(Default)]
-pub(super) struct ServerState {
-    pub(super) batches: Vec<(u128, LogPosition, Vec<u8>)>,
-    pub(super) fault: Option<LogFault>,
-    /// How often another machine had written first.
-    refusals: usize,
-}
-
-/// A log in memory, as one machine sees it.
-pub(super) struct FakeLog {
-    pub(super) machine: u128,
-    pub(super) server: Arc<Mutex<ServerState>>,
-}
-
-impl FakeLog {
-    fn batches(&self, server: &ServerState, after: u64) -> Vec<LogBatch> {
-        let missing = server.batches.iter().filter(|(_, position, _)| position.number > after);
-        missing
-            .take(3)
-            .map(|(_, position, changes)| LogBatch {
-                position: *position,
-                changes: changes.clone(),
-            })
-            .collect()
-    }
-}
-
-impl SharedLog for FakeLog {
-    fn append(
-        &self,
-        expected: LogPosition,
-        changes: &[u8],
-        _lease: Option<&'static str>,
-    ) -> Result<AppendResult, StoreError> {
-        let mut server = self.server.lock().unwrap();
-        let fault = server.fault;
-        if matches!(fault, Some(LogFault::Away | LogFault::AwayForAppends)) {
-            return Err(StoreError::Away("test".into()));
-        }
-        let head = server.batches.last().map_or(LogPosition::default(), |(_, head, _)| *head);
-        if head != expected {
-            server.refusals += 1;
-            return Ok(AppendResult::Moved(self.batches(&server, expected.number)));
-        }
-        let position =
-            LogPosition { number: head.number + 1, id: 1 << 100 | u128::from(head.number) };
-        server.batches.push((self.machine, position, changes.to_vec()));
-        if fault == Some(LogFault::LostAnswer) {
-            server.fault = None;
-            let fault = brain_protocol::Fault::new(FaultCode::OutcomeUnknown, "test");
-            return Err(StoreError::Refused(fault));
-        }
-        Ok(AppendResult::Appended(position))
-    }
-
-    fn read(&self, after: LogPosition) -> Result<Vec<LogBatch>, StoreError> {
-        let server = self.server.lock().unwrap();
-        match server.fault {
-            Some(LogFault::Away) => Err(StoreError::Away("test".into())),
-            _ => Ok(self.batches(&server, after.number)),
-        }
-    }
-
-    fn wait_for_notification(&self, after: LogPosition, _: Duration) -> bool {
-        self.read(after).is_ok_and(|batches| !batches.is_empty())
-    }
-}
 
 /// A machine of the test: its store, and the number of its changes that the hook got.
 pub(super) struct Machine {
@@ -147,7 +68,7 @@ impl Machine {
 /// snapshot.
 pub(super) fn two_machines(dir: &Path) -> (Machine, Machine, Arc<Mutex<ServerState>>) {
     let server = Arc::new(Mutex::new(ServerState::default()));
-    let log = |machine| Arc::new(FakeLog { machine, server: server.clone() });
+    let log = |machine| Arc::new(FakeLog::of(machine, server.clone()));
     let one = Machine::open(&dir.join("one/brain.redb"), log(1));
     put(one.store(), "first", page("the first page", &["a"], None), 1000);
     one.store().share(one.log.clone(), 1).unwrap();
@@ -490,6 +411,6 @@ fn a_store_that_left_does_not_claim_the_directories_of_others() {
     two.store().write(move |transaction| transaction.claim_source(&source)).unwrap();
     assert!(has_files(&two), "the owner can take it over");
     let server = Arc::new(Mutex::new(ServerState::default()));
-    one.store().share(Arc::new(FakeLog { machine: 9, server }), 9).unwrap();
+    one.store().share(Arc::new(FakeLog::of(9, server)), 9).unwrap();
     assert!(has_files(&one), "also after it is shared again with another id");
 }

@@ -16,13 +16,15 @@ struct State {
     version: u32,
     at: i64,
     is_deleted: bool,
+    path: Option<String>,
 }
 
 impl State {
     fn of(record: &PageRecord) -> Self {
         let at = record.deleted_at.unwrap_or(record.written_at);
         let (page, version) = (record.id, record.version);
-        Self { page, version, at, is_deleted: record.deleted_at.is_some() }
+        let path = Some(record.source_path.clone());
+        Self { page, version, at, is_deleted: record.deleted_at.is_some(), path }
     }
 }
 
@@ -67,6 +69,7 @@ pub(super) fn make_steps(txn: &WriteTransaction) -> Result<(), StoreError> {
             machine: None,
             made_from: Vec::new(),
             write: seq,
+            path: state.path.filter(|path| path.strip_suffix(".md") != Some(slug)),
         };
         steps.insert(seq, to_bytes(&step)?.as_slice())?;
     }

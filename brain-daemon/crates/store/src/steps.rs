@@ -17,12 +17,21 @@ use super::{Reader, StoreError, Transaction, tables as t};
 pub struct HistorySize {
     /// Number of former versions of all pages.
     pub versions: u64,
-    /// Their bytes.
+    /// About how many bytes they have.
     pub version_bytes: u64,
     /// Number of steps.
     pub steps: u64,
-    /// Their bytes.
+    /// About how many bytes they have.
     pub step_bytes: u64,
+}
+
+/// What became of the page that had a slug last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LastHolder {
+    /// It has another slug, or is deleted; its id.
+    Page(u64),
+    /// It was purged; when, in Unix milliseconds.
+    Purged(i64),
 }
 
 /// The slug, source and former step of the page whose step is added.
@@ -31,6 +40,27 @@ pub(super) struct StepPlace<'a> {
     pub(super) slug: &'a str,
     pub(super) previous: u64,
     pub(super) kind: StepKind,
+}
+
+/// Number of rows whose bytes stand for those of all rows of a table.
+const SAMPLED_ROWS: u64 = 1000;
+
+/// Returns the number of which `part` of [`SAMPLED_ROWS`] parts are below.
+fn part_of(last: u64, part: u64) -> u64 {
+    (u128::from(last) * u128::from(part) / u128::from(SAMPLED_ROWS)) as u64
+}
+
+/// Returns about how many bytes `rows` rows have. `row_at` returns the bytes of a row at a part of
+/// the table, from 0 to [`SAMPLED_ROWS`].
+fn about_bytes(
+    rows: u64,
+    row_at: impl Fn(u64) -> Result<usize, StoreError>,
+) -> Result<u64, StoreError> {
+    let mut sampled = 0;
+    for part in 0..SAMPLED_ROWS {
+        sampled += row_at(part)? as u64;
+    }
+    Ok((u128::from(sampled) * u128::from(rows) / u128::from(SAMPLED_ROWS)) as u64)
 }
 
 impl Transaction<'_> {
@@ -61,6 +91,7 @@ impl Transaction<'_> {
         let former_at = self.last_step_at();
         let write = *self.task.first_step.get_or_insert(record.seq);
         let clock = now.or(act.at).unwrap_or(former_at);
+        let at = (clock - self.clock_ahead).max(former_at).max(self.step_time(place.previous)?);
         for origin in &made_from {
             if let Origin::Page { id, .. } = origin {
                 self.made_from.insert((*id, record.id), record.seq)?;
@@ -71,7 +102,7 @@ impl Transaction<'_> {
             &StepRecord {
                 page: record.id,
                 previous: place.previous,
-                at: clock.max(former_at),
+                at,
                 kind: place.kind,
                 version: record.version,
                 clock,
@@ -81,6 +112,7 @@ impl Transaction<'_> {
                 machine: self.machine,
                 made_from,
                 write,
+                path: StepRecord::path_of(record, place.slug),
             },
         )
     }
@@ -96,6 +128,13 @@ impl Transaction<'_> {
         i64::try_from(self.counters.step_at).unwrap_or_default()
     }
 
+    /// The time of a step, Unix milliseconds; 0 if there is none. A step of a page is not earlier
+    /// than the one before it, also if another machine made that one.
+    fn step_time(&self, number: u64) -> Result<i64, StoreError> {
+        let row = self.steps.get(number)?;
+        Ok(row.map(|row| head_of_step(row.value())).transpose()?.map_or(0, |head| head.at))
+    }
+
     /// Replaces all steps of a page by the one that says it was purged, with the number `seq`.
     pub(super) fn purge_steps(
         &mut self,
@@ -104,6 +143,7 @@ impl Transaction<'_> {
         seq: u64,
     ) -> Result<(), StoreError> {
         let mut number = record.seq;
+        let last_of_page = self.step_time(number)?;
         while let Some(step) = self.step(number)? {
             self.steps.remove(number)?;
             self.undone.remove(number)?;
@@ -117,12 +157,13 @@ impl Transaction<'_> {
         self.made_from.remove_range((record.id, 0)..=(record.id, u64::MAX))?;
         let former_at = self.last_step_at();
         let clock = self.task.act.at.unwrap_or(former_at);
+        let at = (clock - self.clock_ahead).max(former_at).max(last_of_page);
         self.put_step(
             seq,
             &StepRecord {
                 page: record.id,
                 previous: 0,
-                at: clock.max(former_at),
+                at,
                 kind: StepKind::Purged,
                 version: record.version,
                 clock,
@@ -132,6 +173,7 @@ impl Transaction<'_> {
                 machine: self.machine,
                 made_from: Vec::new(),
                 write: seq,
+                path: None,
             },
         )
     }
@@ -234,15 +276,26 @@ impl Reader {
         }
     }
 
-    /// Returns how large the history is. Reads all of it.
+    /// Returns how large the history is. Reads at most a thousand rows of each table: their bytes
+    /// are about those of all.
     pub fn history_size(&self) -> Result<HistorySize, StoreError> {
         self.with_file_damage(|_| {
             let (versions, steps) = (self.table(t::VERSIONS)?, self.table(t::STEPS)?);
+            let last_page = versions.last()?.map_or(0, |(key, _)| key.value().0);
+            let last_step = steps.last()?.map_or(0, |(key, _)| key.value());
+            let version_bytes = about_bytes(versions.len()?, |part| {
+                let row = versions.range((part_of(last_page, part), 0)..)?.next().transpose()?;
+                Ok(row.map_or(0, |(_, value)| value.value().len()))
+            })?;
+            let step_bytes = about_bytes(steps.len()?, |part| {
+                let row = steps.range(part_of(last_step, part)..)?.next().transpose()?;
+                Ok(row.map_or(0, |(_, value)| value.value().len()))
+            })?;
             Ok(HistorySize {
                 versions: versions.len()?,
-                version_bytes: versions.stats()?.stored_bytes(),
+                version_bytes,
                 steps: steps.len()?,
-                step_bytes: steps.stats()?.stored_bytes(),
+                step_bytes,
             })
         })
     }
@@ -255,33 +308,20 @@ impl Reader {
             .collect()
     }
 
-    /// Returns the id of the page that had this slug last, before it was moved.
-    pub fn last_holder(&self, source: &str, slug: &str) -> Result<Option<u64>, StoreError> {
-        let mut found = None;
+    /// Returns what became of the page that had this slug last. Reads all steps if there was none.
+    pub fn last_holder(&self, source: &str, slug: &str) -> Result<Option<LastHolder>, StoreError> {
+        let (purged_name, mut found) = (purged_name(source, slug), None);
         self.each_step_back(u64::MAX, |_, step| {
-            let is_it = step.source == source && step.slug == slug;
-            found = is_it.then_some(step.page);
+            if step.source == source {
+                found = match step.kind {
+                    StepKind::Purged => {
+                        (step.slug == purged_name).then_some(LastHolder::Purged(step.at))
+                    }
+                    _ => (step.slug == slug).then_some(LastHolder::Page(step.page)),
+                };
+            }
             Ok(found.is_none())
         })?;
-        Ok(found)
-    }
-
-    /// Returns when the page `slug` of `source` was purged the last time, Unix milliseconds.
-    pub fn purged_at(&self, source: &str, slug: &str) -> Result<Option<i64>, StoreError> {
-        let (name, mut found) = (purged_name(source, slug), None);
-        if !self.view.shows(source) {
-            return Ok(None);
-        }
-        for row in self.table(t::STEPS)?.iter()?.rev() {
-            let (_, value) = row?;
-            if head_of_step(value.value())?.kind == StepKind::Purged {
-                let step: StepRecord = from_bytes(value.value())?;
-                if step.slug == name && step.source == source {
-                    found = Some(step.at);
-                    break;
-                }
-            }
-        }
         Ok(found)
     }
 }

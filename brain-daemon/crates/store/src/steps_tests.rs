@@ -139,8 +139,9 @@ fn origins_are_found_from_both_ends_and_a_purge_leaves_only_its_date() {
     });
     let reader = store.read(Visibility::All).unwrap();
     assert_eq!(reader.made_from(1).unwrap(), [0_u64; 0]);
-    assert_eq!(reader.purged_at("default", "src").unwrap(), Some(5));
-    assert_eq!(reader.purged_at("default", "sum").unwrap(), None);
+    let holder = |slug| reader.last_holder("default", slug).unwrap();
+    assert_eq!(holder("src"), Some(LastHolder::Purged(5)));
+    assert_eq!((holder("sum"), holder("other")), (Some(LastHolder::Page(sum.id)), None));
     let mut left = Vec::new();
     reader
         .each_step_back(u64::MAX, |_, step| {

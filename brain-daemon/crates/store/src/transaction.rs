@@ -80,6 +80,8 @@ pub struct Transaction<'t> {
     pub(super) replica: Option<ReplicaPlace>,
     /// The id of this machine, if the store is or was shared.
     pub(super) machine: Option<u128>,
+    /// How far this machine's clock is ahead of that of the log's server, in milliseconds.
+    pub(super) clock_ahead: i64,
     /// Bytes of the added jobs, for the spool; `None` when they are not spooled.
     pub(super) spool_records: Option<Vec<Vec<u8>>>,
     /// What the current task said about itself.
@@ -195,7 +197,7 @@ impl<'t> Transaction<'t> {
             tokens: RowTable::open(txn, t::TOKENS, is_shared)?,
             audit: txn.open_table(t::AUDIT)?,
             seen: RowTable::open(txn, t::SEEN, is_shared)?,
-            left: RowTable::open(txn, t::LEFT, false)?,
+            left: RowTable::open(txn, t::LEFT, is_shared)?,
             attachments: RowTable::open(txn, t::ATTACHMENTS, is_shared)?,
             attachment_files: RowTable::open(txn, t::ATTACHMENT_FILES, is_shared)?,
             steps: RowTable::open(txn, t::STEPS, is_shared)?,
@@ -210,6 +212,7 @@ impl<'t> Transaction<'t> {
             next_spooled_id: None,
             replica,
             machine,
+            clock_ahead: 0,
             spool_records: None,
             task: TaskNeeds::default(),
             pending_keys,

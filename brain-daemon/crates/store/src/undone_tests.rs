@@ -16,6 +16,7 @@ fn act(taken_back: Vec<u64>, redo_of: &[u64]) -> UndoAct {
         redo_of: redo_of.to_vec(),
         is_redone: false,
         part_of: 0,
+        is_redo: !redo_of.is_empty(),
     }
 }
 

@@ -40,7 +40,11 @@ fn screen(reply: &WhyReply) -> Markup {
             ul { @for page in &reply.made { li { (link(&page.to_string())) } } }
         }
         h2 { "Who wrote which paragraph" }
-        @for paragraph in paragraphs(&reply.lines) { (with_origin(paragraph)) }
+        @let paragraphs = paragraphs(&reply.lines);
+        @for (number, paragraph) in paragraphs.iter().enumerate() {
+            @let former = number.checked_sub(1).and_then(|former| paragraphs[former].first());
+            (with_origin(paragraph, former.map(|line| line.version)))
+        }
     }
 }
 
@@ -57,7 +61,7 @@ fn life(name: &str, step: &LifeStep) -> Markup {
     };
     html! {
         li {
-            (when(&step.by)) " " bdi { (Text(&what)) } " by " (who(&step.by)) " "
+            (when(&step.by)) " " bdi { (Text(&what)) } " by " bdi { (Text(&step.by.name())) } " "
             a href={ (Text(&encoded_path("/web/diff/", name))) "?to=" (step.version) } {
                 "version " (step.version)
             }
@@ -77,15 +81,6 @@ fn when(by: &Doer) -> Markup {
     }
 }
 
-fn who(by: &Doer) -> Markup {
-    html! {
-        @if let Some(author) = &by.author { bdi { (Text(author)) } }
-        @else if by.client.is_empty() { "an unknown hand" }
-        @else { bdi { (Text(&by.client)) } }
-        @if !by.door.is_empty() { " " span class="facts" { (Text(&by.door)) } }
-    }
-}
-
 /// Splits lines at empty ones, and where another change wrote them.
 fn paragraphs(lines: &[LineOrigin]) -> Vec<&[LineOrigin]> {
     let is_one = |a: &LineOrigin, b: &LineOrigin| {
@@ -95,11 +90,16 @@ fn paragraphs(lines: &[LineOrigin]) -> Vec<&[LineOrigin]> {
     all.filter(|lines| lines.iter().any(|line| !line.text.trim().is_empty())).collect()
 }
 
-fn with_origin(lines: &[LineOrigin]) -> Markup {
+/// One origin stands beside all paragraphs that follow each other and have it.
+fn with_origin(lines: &[LineOrigin], former: Option<u32>) -> Markup {
+    let first = lines.first();
+    let is_same = first.map(|line| line.version) == former;
     html! {
-        div class="entry" {
-            @if let Some(first) = lines.first() {
-                div class="date" { (when(&first.by)) br; (who(&first.by)) }
+        div class=(if is_same { "entry same" } else { "entry" }) {
+            div class="date" {
+                @if let (Some(LineOrigin { by, .. }), false) = (first, is_same) {
+                    (when(by)) br; bdi { (Text(&by.name())) }
+                }
             }
             p {
                 @for (number, line) in lines.iter().enumerate() {

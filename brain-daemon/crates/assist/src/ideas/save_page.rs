@@ -2,17 +2,16 @@
 //!
 //! `source_kind` names the command, so that models do not take the text for the owner's words.
 
-use brain_protocol::{
-    Fault, FaultCode, Idea, IdeaProfile, Origin, PageRef, Precondition, Put, Slug, SourceId,
-};
+use brain_protocol::{Fault, Idea, IdeaProfile, Slug, SourceId};
 
 use super::run_state::{IdeaRun, RunPage};
 use crate::ideas::IdeaService;
 use brain_base::caller::Caller;
 use brain_base::clock::day;
 use brain_page::{Document, Frontmatter};
+use brain_pages::made_page::{MadePage, cite};
 use brain_pages::provenance::{BRAINSTORM, LSD};
-use brain_store::{Act, acting, current_act};
+use brain_store::{CitationRecord, Origin, Reader, StoreError};
 
 /// Maximum number of the question's words in a slug.
 const MAX_QUESTION_WORDS: usize = 6;
@@ -22,75 +21,69 @@ const MAX_SLUG_WORDS_CHARS: usize = 60;
 const MAX_TITLE_CHARS: usize = 100;
 /// Maximum number of judged ideas that are saved if none passes.
 const MAX_FALLBACK_IDEAS: usize = 5;
-/// Maximum number of slugs that are tried.
-const MAX_SLUG_ATTEMPTS: usize = 9;
 
 impl IdeaService {
-    /// Returns the pages that the run read, in their present versions.
-    fn origins(&self, caller: &Caller, run: &IdeaRun) -> Result<Vec<brain_store::Origin>, Fault> {
-        let reader = self.store.read(caller.visibility())?;
-        let close = run.close.iter().map(|found| &found.page);
-        let far = run.far.iter().map(|found| &found.page);
-        let mut origins = Vec::new();
-        for RunPage { source, slug, .. } in close.chain(far) {
-            let found = reader.page(source, slug)?;
-            origins.extend(
-                found.map(|page| brain_store::Origin::Page { id: page.id, version: page.version }),
-            );
-        }
-        Ok(origins)
-    }
-
     /// Saves the passing ideas as a new page. If none passes, saves the best ones, or all ideas if
     /// none is judged. Returns the slug.
     ///
     /// # Errors
-    /// `conflict` if all tried slugs are taken; otherwise the errors of a put.
+    /// As [`brain_pages::pages::PageService::save_made_page`].
     pub(super) fn save_ideas(
         &self,
         caller: &Caller,
         run: &IdeaRun,
         ideas: &[Idea],
     ) -> Result<Slug, Fault> {
-        let source =
-            brain_pages::sources::resolve(caller, &self.store.read(caller.visibility())?, None)?.0;
-        let origin = match run.profile {
-            IdeaProfile::Brainstorm => &BRAINSTORM,
-            IdeaProfile::Lsd => &LSD,
+        let reader = self.store.read(caller.visibility())?;
+        let source = brain_pages::sources::resolve(caller, &reader, None)?.0;
+        let made_from = origins(&reader, run)?;
+        let citations = citations(&reader, run, &listed(ideas).0)?;
+        drop(reader);
+        let made = MadePage {
+            slug: slug(run),
+            content: page(run, ideas, &source),
+            route: match run.profile {
+                IdeaProfile::Brainstorm => &BRAINSTORM,
+                IdeaProfile::Lsd => &LSD,
+            },
+            uri: format!("{}:{}", run.profile.as_str(), run.run_id),
+            source,
+            made_from,
+            citations,
         };
-        let content = page(run, ideas, &source);
-        let made_from = self.origins(caller, run)?;
-        let base = slug(run);
-        for n in 1..=MAX_SLUG_ATTEMPTS {
-            let slug = match n {
-                1 => base.clone(),
-                n => format!("{base}-{n}"),
-            };
-            let slug =
-                Slug::parse(slug).map_err(|e| Fault::new(FaultCode::Internal, e.to_string()))?;
-            let put = Put {
-                page: PageRef { source: Some(source.clone()), slug: slug.clone() },
-                content: content.clone().into_bytes(),
-                origin: Origin::Argument,
-                allow_empty: false,
-                expect: Some(Precondition::Absent),
-            };
-            let uri = format!("{}:{}", run.profile.as_str(), run.run_id);
-            let act = Act { made_from: made_from.clone(), ..current_act() };
-            match acting(act, || self.pages.put_with_provenance(caller, &put, origin, uri)) {
-                Ok(written) => return Ok(written.slug),
-                Err(fault) if fault.code == FaultCode::Conflict && n < MAX_SLUG_ATTEMPTS => {}
-                Err(fault) => return Err(fault),
-            }
-        }
-        Err(Fault::new(
-            FaultCode::Conflict,
-            format!(
-                "the slugs \"{base}\" to \"{base}-{MAX_SLUG_ATTEMPTS}\" are taken; delete or move \
-                 one of these pages"
-            ),
-        ))
+        Ok(self.pages.save_made_page(caller, made)?.slug)
     }
+}
+
+/// Returns the pages that the run read, in their present versions.
+fn origins(reader: &Reader, run: &IdeaRun) -> Result<Vec<Origin>, StoreError> {
+    let close = run.close.iter().map(|found| &found.page);
+    let far = run.far.iter().map(|found| &found.page);
+    let mut origins = Vec::new();
+    for RunPage { source, slug, .. } in close.chain(far) {
+        let found = reader.page(source, slug)?;
+        origins.extend(found.map(|page| Origin::Page { id: page.id, version: page.version }));
+    }
+    Ok(origins)
+}
+
+/// Returns what each idea stands on: a text of each of its two pages, in their present versions.
+fn citations(
+    reader: &Reader,
+    run: &IdeaRun,
+    ideas: &[&Idea],
+) -> Result<Vec<CitationRecord>, StoreError> {
+    let mut found = Vec::new();
+    for idea in ideas {
+        let pages = run.pages_of(idea.id).map(|(close, far)| [&close.page, &far.page]);
+        for RunPage { source, slug, .. } in pages.into_iter().flatten() {
+            let Some(record) = reader.page(source, slug)? else { continue };
+            let content = reader.content(&record)?;
+            found.extend(cite(&idea.text, &record, &content.body, 0));
+        }
+    }
+    found.dedup();
+    Ok(found)
 }
 
 /// Returns `ideas/<day>-<words>-<run id>`, without words if a slug cannot hold them.
@@ -119,17 +112,7 @@ fn page(run: &IdeaRun, ideas: &[Idea], source: &SourceId) -> String {
     frontmatter.set_list("tags", &[run.profile.as_str().to_owned()]);
     frontmatter.set("run_id", &run.run_id);
     let mut text = format!("> {}\n", escape(&run.question));
-    let passing: Vec<&Idea> = ideas.iter().filter(|idea| idea.passes).collect();
-    let has_scores = ideas.iter().any(|idea| idea.judge.is_some());
-    let (listed, notice) = match (passing.is_empty(), has_scores) {
-        (false, _) => (passing, String::new()),
-        (true, true) => (
-            ideas.iter().take(MAX_FALLBACK_IDEAS).collect(),
-            "No idea passed; these are the best.".to_owned(),
-        ),
-        (true, false) if ideas.is_empty() => (Vec::new(), "There are no ideas yet.".to_owned()),
-        (true, false) => (ideas.iter().collect(), "These ideas have no scores.".to_owned()),
-    };
+    let (listed, notice) = listed(ideas);
     if !notice.is_empty() {
         text.push_str(&format!("\n{notice}\n"));
     }
@@ -151,6 +134,20 @@ fn page(run: &IdeaRun, ideas: &[Idea], source: &SourceId) -> String {
     text.push_str(&list("Close pages", &mut run.close.iter().map(|page_ref| &page_ref.page)));
     text.push_str(&list("Far pages", &mut run.far.iter().map(|page_ref| &page_ref.page)));
     Document { frontmatter, body: text.into() }.render()
+}
+
+/// Returns the ideas that the page lists, and what it says of their choice.
+fn listed(ideas: &[Idea]) -> (Vec<&Idea>, &'static str) {
+    let passing: Vec<&Idea> = ideas.iter().filter(|idea| idea.passes).collect();
+    let has_scores = ideas.iter().any(|idea| idea.judge.is_some());
+    match (passing.is_empty(), has_scores) {
+        (false, _) => (passing, ""),
+        (true, true) => {
+            (ideas.iter().take(MAX_FALLBACK_IDEAS).collect(), "No idea passed; these are the best.")
+        }
+        (true, false) if ideas.is_empty() => (Vec::new(), "There are no ideas yet."),
+        (true, false) => (ideas.iter().collect(), "These ideas have no scores."),
+    }
 }
 
 /// Returns a link from a page in `source` to `page`.

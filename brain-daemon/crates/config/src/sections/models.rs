@@ -128,6 +128,6 @@ section! {
     rerank_price: Dollars = dollars(), "0",
         "price of a million tokens at the endpoint, in US dollars";
     remember: bool = boolean(), "false",
-        "whether brain recall may keep your searches with the page that you opened for each; they \
-         stay in the store";
+        "whether your searches may be kept with the page that you opened for each, to test the \
+         search with them; they stay in the store";
 }

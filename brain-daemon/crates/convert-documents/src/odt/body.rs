@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::controls;
 use super::list_place::ListPlace;
 use super::styles::Styles;
 use crate::container::Container;
@@ -27,6 +28,8 @@ pub(super) struct Reader<'a> {
     pub(super) boxes: Vec<Block>,
     /// Bookmarks in the paragraph.
     places: Vec<String>,
+    /// What the fields of forms show, by their ids.
+    pub(super) controls: HashMap<String, String>,
     is_note: bool,
     /// Whether the paragraph is code, where all blanks count.
     is_code: bool,
@@ -42,6 +45,7 @@ impl<'a> Reader<'a> {
             copied: 0,
             boxes: Vec::new(),
             places: Vec::new(),
+            controls: HashMap::new(),
             is_note: false,
             is_code: false,
         }
@@ -49,6 +53,7 @@ impl<'a> Reader<'a> {
 
     /// Reads `content.xml`.
     pub(super) fn document(&mut self, xml: &Xml) -> Vec<Block> {
+        self.controls = controls::read(xml);
         let body = xml.find("office:text").or_else(|| xml.find("office:body"));
         self.blocks(body.unwrap_or(xml.root()))
     }

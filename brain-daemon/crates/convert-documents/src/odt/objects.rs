@@ -15,7 +15,10 @@ impl Reader<'_> {
                     self.drawing(child, out);
                 }
             }
-            "draw:control" => {}
+            "draw:control" => {
+                let id = element.attribute("draw:control").unwrap_or_default();
+                out.extend(self.controls.get(id).map(Inline::plain));
+            }
             // Shapes have paragraphs.
             _ => {
                 let blocks = self.blocks(element);

@@ -7,6 +7,8 @@ use zip::write::{SimpleFileOptions, ZipWriter};
 use crate::FORMATS;
 
 const NS: &str = "xmlns:office=\"urn:oasis:names:tc:opendocument:xmlns:office:1.0\" \
+    xmlns:draw=\"urn:oasis:names:tc:opendocument:xmlns:drawing:1.0\" \
+    xmlns:form=\"urn:oasis:names:tc:opendocument:xmlns:form:1.0\" \
     xmlns:text=\"urn:oasis:names:tc:opendocument:xmlns:text:1.0\" \
     xmlns:table=\"urn:oasis:names:tc:opendocument:xmlns:table:1.0\"";
 
@@ -45,6 +47,22 @@ fn fixture(name: &str) -> Converted {
 fn im01_references_do_not_split_a_text() {
     let shown = text("<text:p>Salt &amp; Sons\n  &lt;harbour&gt; 5 &#8211; 7</text:p>");
     assert_eq!(shown, "Salt & Sons \\<harbour> 5 – 7");
+}
+
+#[test]
+fn im06_values_of_form_fields_are_in_the_text() {
+    let shown = text(
+        "<office:forms><form:form><form:text form:id=\"c1\" form:current-value=\"Ilse Brandt\"/>\
+         <form:checkbox xml:id=\"c2\" form:label=\"Member\" form:current-state=\"checked\"/>\
+         <form:checkbox form:id=\"c3\" form:label=\"Newsletter\"/>\
+         <form:listbox form:id=\"c4\"><form:option form:label=\"red\"/><form:option \
+         form:label=\"blue\" form:current-selected=\"true\"/></form:listbox>\
+         <form:password form:id=\"c5\" form:current-value=\"secret\"/>\
+         </form:form></office:forms><text:p>Name: <draw:control draw:control=\"c1\"/>, \
+         <draw:control draw:control=\"c2\"/>, <draw:control draw:control=\"c3\"/>, \
+         <draw:control draw:control=\"c4\"/><draw:control draw:control=\"c5\"/></text:p>",
+    );
+    assert_eq!(shown, "Name: Ilse Brandt, ☑ Member, ☐ Newsletter, blue");
 }
 
 #[test]

@@ -4,7 +4,9 @@
 //! turned on the page is sorted, and lines of a script from right to left are put in logical order.
 
 use unpdf::parser::TextSpan;
-use unpdf::parser::bidi::{contains_rtl, reorder_bidi};
+use unpdf::parser::bidi::contains_rtl;
+
+use super::right_to_left::{is_page, logical, prepared, turn_brackets};
 
 /// A gap of this part of the font size separates words.
 const WORD_GAP: f32 = 0.15;
@@ -12,15 +14,13 @@ const WORD_GAP: f32 = 0.15;
 const LINE_SHIFT: f32 = 0.5;
 /// A step back of this part of the font size begins a line; accents and kerning step less.
 const STEP_BACK: f32 = 0.5;
-/// The mark for the direction from right to left.
-const RIGHT_TO_LEFT: char = '\u{200f}';
 /// Lines of turned text that are closer than this part of the font size are one.
 const SAME_LINE: f32 = 0.3;
 
 /// Returns the lines of a page. Equal pieces at one place, which make a text bold, count once.
 pub(super) fn lines(spans: Vec<TextSpan>) -> Vec<String> {
-    let is_right_to_left_page = is_right_to_left_page(&spans);
-    let spans = sorted_if_turned(spans);
+    let is_right_to_left_page = is_page(&spans);
+    let spans = prepared(sorted_if_turned(spans));
     let mut lines = Vec::new();
     let mut line = Line::default();
     for span in spans.iter().filter(|span| !span.text.is_empty()) {
@@ -33,6 +33,7 @@ pub(super) fn lines(spans: Vec<TextSpan>) -> Vec<String> {
         line.pieces.push(span);
     }
     lines.push(line.text(is_right_to_left_page));
+    turn_brackets(&mut lines);
     lines
 }
 
@@ -108,24 +109,6 @@ fn gap(left: &TextSpan, right: &TextSpan) -> f32 {
 fn is_right_to_left(first: &TextSpan, second: &TextSpan, back: f32) -> bool {
     second.x + second.width < first.x + back
         && (contains_rtl(&first.text) || contains_rtl(&second.text))
-}
-
-/// Returns whether more characters of a page are of a script from right to left than not.
-fn is_right_to_left_page(spans: &[TextSpan]) -> bool {
-    let of = |is_counted: fn(&TextSpan) -> bool| -> usize {
-        spans.iter().filter(|span| is_counted(span)).map(|span| span.text.chars().count()).sum()
-    };
-    of(|span| contains_rtl(&span.text)) > of(|span| !contains_rtl(&span.text))
-}
-
-/// Returns a line in the order of reading. A page has it in the order of the eye.
-fn logical(line: &str, is_right_to_left_page: bool) -> String {
-    match (contains_rtl(line), is_right_to_left_page) {
-        (false, _) => line.to_owned(),
-        (true, false) => reorder_bidi(line),
-        // A mark at the beginning decides the direction of the line.
-        (true, true) => reorder_bidi(&format!("{RIGHT_TO_LEFT}{line}")).replace(RIGHT_TO_LEFT, ""),
-    }
 }
 
 /// Sorts text that is turned on the page from its first line to its last one. The library gives it

@@ -11,6 +11,9 @@ use unpdf::parser::backend::{
     PageId, PaintedXObject, PdfBackend, PdfMetadataRaw, RawBackend, RawOutlineItem, RawXObject,
     ResourceScope,
 };
+use unpdf::parser::bidi::contains_rtl;
+
+use super::right_to_left::turn_ligatures;
 
 /// A box that contains each turned sheet. Parts outside of a turned sheet are read, too.
 const EVERYWHERE: PageBox = PageBox { llx: -1e5, lly: -1e5, urx: 1e5, ury: 1e5 };
@@ -81,11 +84,17 @@ impl PdfBackend for Upright {
     }
 
     fn decode_text(&self, scope: ResourceScope, font: &[u8], bytes: &[u8]) -> DecodedText {
-        narrow_gaps(self.document.decode_text(scope, font, bytes))
+        let decoded = self.document.decode_text(scope, font, bytes);
+        // Only a run tells which characters are of one glyph.
+        let decoded = match contains_rtl(&decoded.text) {
+            true => turn_ligatures(self.document.decode_run(scope, font, bytes)).decoded,
+            false => decoded,
+        };
+        narrow_gaps(decoded)
     }
 
     fn decode_run(&self, scope: ResourceScope, font: &[u8], bytes: &[u8]) -> DecodedRun {
-        let run = self.document.decode_run(scope, font, bytes);
+        let run = turn_ligatures(self.document.decode_run(scope, font, bytes));
         DecodedRun { decoded: narrow_gaps(run.decoded), ..run }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 /// Namespaces and their usual prefixes. Those of ISO 29500 Strict have the ones of Transitional.
-const KNOWN: [(&str, &str); 32] = [
+const KNOWN: [(&str, &str); 33] = [
     ("http://schemas.openxmlformats.org/wordprocessingml/2006/main", "w"),
     ("http://purl.oclc.org/ooxml/wordprocessingml/main", "w"),
     ("http://schemas.openxmlformats.org/officeDocument/2006/relationships", "r"),
@@ -28,6 +28,7 @@ const KNOWN: [(&str, &str); 32] = [
     ("urn:oasis:names:tc:opendocument:xmlns:text:1.0", "text"),
     ("urn:oasis:names:tc:opendocument:xmlns:table:1.0", "table"),
     ("urn:oasis:names:tc:opendocument:xmlns:drawing:1.0", "draw"),
+    ("urn:oasis:names:tc:opendocument:xmlns:form:1.0", "form"),
     ("urn:oasis:names:tc:opendocument:xmlns:style:1.0", "style"),
     ("urn:oasis:names:tc:opendocument:xmlns:meta:1.0", "meta"),
     ("urn:oasis:names:tc:opendocument:xmlns:manifest:1.0", "manifest"),

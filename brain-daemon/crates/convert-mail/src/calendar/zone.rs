@@ -137,6 +137,19 @@ impl Observance {
     }
 }
 
+/// Parses a name that says its offset: `UTC+2`, `GMT-0330`, `UTC+05:30`.
+fn fixed_offset(name: &str) -> Option<Offset> {
+    let rest = name.strip_prefix("UTC").or_else(|| name.strip_prefix("GMT"))?;
+    let sign = rest.chars().next().filter(|c| matches!(c, '+' | '-'))?;
+    let digits = rest[1..].replace(':', "");
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    match digits.len() {
+        1 | 2 if is_number => offset(&format!("{sign}{digits:0>2}00")),
+        4 if is_number => offset(&format!("{sign}{digits}")),
+        _ => None,
+    }
+}
+
 /// Parses `+0200` or `-033000`.
 fn offset(text: &str) -> Option<Offset> {
     let (sign, digits) = match text.strip_prefix('-') {
@@ -191,7 +204,15 @@ fn by_name(name: &str) -> Option<Zone> {
     if name.is_empty() {
         return None;
     }
-    let name = zone_name(name).unwrap_or(name);
+    // Exchange numbers zones of one name, and has a name of its own for UTC.
+    let plain = name.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end();
+    let name = match name {
+        "tzone://Microsoft/Utc" => "UTC",
+        name => zone_name(name).or_else(|| zone_name(plain)).unwrap_or(name),
+    };
+    if let Some(offset) = fixed_offset(name) {
+        return Some(Zone::Known(TimeZone::fixed(offset), name.to_owned()));
+    }
     let parts: Vec<&str> = name.split('/').filter(|part| !part.is_empty()).collect();
     let is_path = name.starts_with('/');
     let lens = if is_path { 1..=3.min(parts.len()) } else { parts.len()..=parts.len() };
@@ -219,6 +240,20 @@ mod tests {
         let mut components = Components::new(file.as_bytes());
         let calendars: Vec<Component> = components.next().unwrap().into_iter().collect();
         Zones::of(&calendars).zone(name).iso(local.parse().unwrap())
+    }
+
+    #[test]
+    fn a_zone_can_be_named_by_its_offset() {
+        for (name, expected) in [
+            ("UTC+2", "2026-07-10T13:00:00+02:00"),
+            ("GMT-0330", "2026-07-10T13:00:00-03:30"),
+            ("GMT+05:30", "2026-07-10T13:00:00+05:30"),
+            ("tzone://Microsoft/Utc", "2026-07-10T13:00:00+00:00"),
+            ("W. Europe Standard Time 1", "2026-07-10T13:00:00+02:00"),
+            ("UTC+2x", "2026-07-10T13:00:00"),
+        ] {
+            assert_eq!(iso(name, "", "2026-07-10T13:00"), expected, "{name}");
+        }
     }
 
     #[test]

@@ -269,6 +269,11 @@ impl Store {
         self.sources.get(position.source).is_some_and(|source| source.is_mbox)
     }
 
+    /// Returns whether the messages are of more than one folder.
+    pub(super) fn has_several_folders(&self) -> bool {
+        self.sources.windows(2).any(|pair| pair[0].folder != pair[1].folder)
+    }
+
     /// Returns the folders of the page of a message.
     pub(super) fn folder(&self, position: Position) -> &str {
         self.sources.get(position.source).map_or("", |source| source.folder.as_str())

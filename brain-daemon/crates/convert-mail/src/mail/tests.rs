@@ -86,6 +86,45 @@ fn im11_messages_deleted_in_thunderbird_are_named() {
 }
 
 #[test]
+fn messages_with_the_flag_deleted_are_named() {
+    // mutt and Alpine write it.
+    let with = |flags: &str, subject: &str| {
+        format!("Status: RO\nX-Status: {flags}\nFrom: a@x.example\nSubject: {subject}\n\ntext\n")
+    };
+    let converted = mbox(&[&with("AF", "kept"), &with("AD", "thrown away")]);
+    assert_eq!(converted.paths(), ["mail/box/kept"]);
+    assert!(converted.lost()[0].ends_with("\"thrown away\": deleted: its X-Status has the flag D"));
+}
+
+#[test]
+fn folders_of_deleted_mail_are_left_out_beside_others() {
+    let mailbox = |subject: &str| format!("{SEPARATOR}Subject: {subject}\nFrom: a@x\n\ntext\n");
+    let (kept, gone) = (mailbox("kept"), mailbox("gone"));
+    let files = [("Inbox", kept.as_str()), ("Trash", &gone), ("Boats.sbd/Junk", &gone)];
+    let dir = directory(&files);
+    let converted = Converted::of(&FORMATS, dir.path());
+    assert_eq!(converted.paths(), ["mail/Inbox/kept"]);
+    assert!(converted.lost()[0].ends_with("in a folder for deleted mail or spam"));
+    // A folder that is imported alone is meant.
+    let alone = Converted::of(&FORMATS, &dir.path().join("Trash"));
+    assert_eq!(alone.paths(), ["mail/Trash/gone"]);
+}
+
+#[test]
+fn deleted_messages_are_imported_on_request() {
+    let message =
+        |status: &str| format!("X-Mozilla-Status: {status}\nFrom: a@x\n\ntext {status}\n");
+    let text: String = ["0001", "0009"].map(|it| format!("{SEPARATOR}{}\n", message(it))).concat();
+    let dir = directory(&[("Inbox", &text)]);
+    for (format, expected) in [(&super::MBOX, 1), (&super::ALL, 2)] {
+        let mut out = Vec::new();
+        brain_convert_base::convert(format, &dir.path().join("Inbox"), &mut out).unwrap();
+        let out = String::from_utf8(out).unwrap();
+        assert_eq!(out.matches("text 000").count(), expected, "{out}");
+    }
+}
+
+#[test]
 fn im18_plain_text_has_no_effect() {
     let text = body(
         "From: a@x.example\nSubject: s\n\n---\n#fence is broken\n1986. A dry year\n[[map]] <b>\n",

@@ -13,12 +13,14 @@ use crate::json::{list, text};
 const BEGIN: char = '\u{e200}';
 const END: char = '\u{e201}';
 const SEPARATOR: char = '\u{e202}';
+/// The beginning of a mark of 2023 and 2024.
+const OLDER: &str = ":contentReference[oaicite:";
 /// All characters that ChatGPT uses for marks.
 const MARKS: std::ops::RangeInclusive<char> = '\u{e200}'..='\u{e2ff}';
 
 /// Returns the text of an answer with links for its marks.
 pub(super) fn without_marks(message: &Value, answer: &str) -> String {
-    if !answer.contains(|c: char| MARKS.contains(&c) || c == '【') {
+    if !answer.contains(|c: char| MARKS.contains(&c) || c == '【') && !answer.contains(OLDER) {
         return answer.to_owned();
     }
     let links = links(message, answer);
@@ -40,18 +42,54 @@ pub(super) fn without_marks(message: &Value, answer: &str) -> String {
         match links.get(whole) {
             Some(link) => out.push_str(link),
             None if begin == BEGIN => out.push_str(&visible(&inner[..length])),
-            None => out.push_str(whole),
+            None => out.push_str(&old_visible(whole)),
         }
         rest = &mark[whole.len()..];
     }
     out.push_str(rest);
     out.retain(|c| !MARKS.contains(&c));
+    without_older(&out)
+}
+
+/// Removes `:contentReference[oaicite:0]{index=0}`, which stands for a link that is nowhere.
+fn without_older(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(OLDER) {
+        let end = after.find('}').filter(|end| after[..*end].contains("]{index="));
+        out.push_str(before);
+        if end.is_none() {
+            out.push_str(OLDER);
+        }
+        rest = &after[end.map_or(0, |end| end + 1)..];
+    }
+    out.push_str(rest);
     out
 }
 
-/// Returns what a mark without a reference shows: the name of an entity, else nothing.
+/// Returns what `【4:0†notes.pdf】` shows without a reference: the name of a file, or nothing for a
+/// place in a source. Other text in such brackets stays.
+fn old_visible(mark: &str) -> String {
+    let inner = mark.trim_start_matches('【').trim_end_matches('】');
+    let Some((number, name)) = inner.split_once('†') else { return mark.to_owned() };
+    let is_number = |c: char| c.is_ascii_digit() || c == ':';
+    if number.is_empty() || !number.chars().all(is_number) {
+        return mark.to_owned();
+    }
+    let is_place = |name: &str| {
+        let lines = name.strip_prefix('L').unwrap_or_default();
+        name == "source" || lines.starts_with(|c: char| c.is_ascii_digit())
+    };
+    if name.is_empty() || is_place(name) { String::new() } else { format!("({name})") }
+}
+
+/// Returns what a mark without a reference shows: the name of an entity, a link, else nothing.
 fn visible(inner: &str) -> String {
     let Some((kind, rest)) = inner.split_once(SEPARATOR) else { return String::new() };
+    if kind == "url" {
+        let (title, address) = rest.split_once(SEPARATOR).unwrap_or((rest, ""));
+        return link(title, address).unwrap_or_else(|| title.to_owned());
+    }
     if kind != "entity" {
         return String::new();
     }

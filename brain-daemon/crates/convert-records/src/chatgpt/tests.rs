@@ -83,7 +83,7 @@ fn older_citations_are_found_by_their_place() {
             "url": "https://n.example/"}}]});
     let found = convert(&json!([conversation("W", "a", &[("a", "", &[], answer)])]).to_string());
     let page = found.page("ChatGPT/W");
-    assert!(page.contains("Wä[Weirs](https://w.example/) and 【8†x】."), "{page}");
+    assert!(page.contains("Wä[Weirs](https://w.example/) and (x)."), "{page}");
 }
 
 #[test]
@@ -126,6 +126,25 @@ fn a_circle_ends_and_loses_nothing() {
         for text in ["one", "two", "three", "four"] {
             assert_eq!(page.matches(&format!("\n\n{text}\n")).count(), 1, "{page}");
         }
+    }
+}
+
+#[test]
+fn marks_without_a_reference_leave_no_rubbish() {
+    let message = serde_json::json!({ "metadata": {} });
+    for (answer, expected) in [
+        ("built :contentReference[oaicite:0]{index=0} in 1911", "built  in 1911"),
+        (":contentReference[oaicite: is a word", ":contentReference[oaicite: is a word"),
+        ("the weir【12†source】【7†L1-L3】.", "the weir."),
+        ("the plan【4:0†notes.pdf】.", "the plan(notes.pdf)."),
+        ("【重要】 text", "【重要】 text"),
+        (
+            "see \u{e200}url\u{e202}Weirs\u{e202}https://w.example/x\u{e201}",
+            "see [Weirs](https://w.example/x)",
+        ),
+        ("see \u{e200}url\u{e202}Weirs\u{e202}turn0search1\u{e201}", "see Weirs"),
+    ] {
+        assert_eq!(super::marks::without_marks(&message, answer), expected);
     }
 }
 

@@ -33,7 +33,12 @@ pub(super) fn blocks(message: &Value, level: usize) -> Vec<String> {
 pub(super) fn files(message: &Value) -> Vec<String> {
     let attachments = list(message, "attachments").iter();
     let without_text = attachments.filter(|it| text(it, "extracted_content").is_empty());
-    let files = list(message, "files").iter().chain(without_text);
+    // Newer exports name them in both lists.
+    let known = list(message, "files");
+    let is_new =
+        |file: &&Value| known.iter().all(|it| text(it, "file_name") != text(file, "file_name"));
+    let newer = list(message, "files_v2").iter().filter(is_new);
+    let files = known.iter().chain(newer).chain(without_text);
     let name = |it: &Value| match text(it, "file_name") {
         "" => "a file without a name".to_owned(),
         name => brain_page::single_line(name),

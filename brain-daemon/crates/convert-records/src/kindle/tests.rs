@@ -35,6 +35,23 @@ fn im20_the_last_record_of_a_highlight_counts() {
 }
 
 #[test]
+fn a_changed_note_counts_once_and_later_by_its_time() {
+    let note = |text: &str, minute: u32| {
+        format!(
+            "The Weir (Ole Strand)\n- Your Note on page 12 | Location 174 | Added on Monday, March \
+             2, 2026 9:{minute}:02 PM\n\n{text}\n==========\n"
+        )
+    };
+    // The files of two devices, put together.
+    let found =
+        convert(&[note("ask Ann, soon", 18), note("ask Ann", 17), note("why", 19)].concat());
+    let page = found.page("Kindle/The Weir");
+    assert!(page.contains("ask Ann, soon") && page.contains("why"), "{page}");
+    assert_eq!(page.matches("ask Ann").count(), 1, "{page}");
+    assert!(found.lost()[0].ends_with("a later note of the same place replaces it"));
+}
+
+#[test]
 fn overlapping_highlights_of_other_texts_are_two() {
     let record = |place: &str, text: &str| {
         format!(

@@ -35,6 +35,12 @@ fn a_book_is_a_page_in_the_order_of_its_places() {
 }
 
 #[test]
+fn titles_that_differ_in_an_invisible_character_are_one_book() {
+    let found = convert("one,\u{feff}The Weir,Ole,,,,,page,3,,\ntwo,The Weir,Ole,,,,,page,4,,\n");
+    assert_eq!(found.paths(), ["Readwise/The Weir"]);
+}
+
+#[test]
 fn a_cut_table_gives_its_whole_rows_and_an_error() {
     let found = convert("one,A,B,,,,,location,3,,\ntwo,A,B,,\"cut");
     assert!(

@@ -8,9 +8,7 @@ use brain_store::Reader;
 
 use super::plan::durability_warnings;
 use super::{MachineService, Membership, in_words};
-
-/// A difference of clocks above this, in milliseconds, is told.
-const CLOCK_LIMIT_MS: i64 = 2_000;
+use crate::log::CLOCK_LIMIT_MS;
 
 impl MachineService {
     /// Describes the state of this machine, of the log and of the leases.

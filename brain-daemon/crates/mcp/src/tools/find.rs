@@ -11,6 +11,7 @@ use super::read::{
 };
 use crate::answer::{DEFAULT_ANSWER, json_len, shorten};
 use crate::cursor::{self, Cursors};
+use crate::stale::stale_note;
 use crate::tool::{Effect, ToolCall};
 use crate::trust::{TextTrust, max_frame, origin};
 use crate::{ToolContext, names, page_address};
@@ -121,7 +122,8 @@ impl ToolCall for Fetch {
     const TITLE: &'static str = "Fetch";
     const DESCRIPTION: &'static str = "For connectors: a page by its id, in parts of 9000 \
         characters; metadata.next is the id of the next part. Use get_page otherwise.";
-    const OPERATIONS: &'static [OperationInfo] = &[brain_protocol::Get::INFO];
+    const OPERATIONS: &'static [OperationInfo] =
+        &[brain_protocol::Get::INFO, brain_protocol::StaleAnswerList::INFO];
     const EFFECT: Effect = Effect::ReadOnly;
     type Output = FetchOutput;
 
@@ -137,6 +139,8 @@ impl ToolCall for Fetch {
             ("source", page.source_id.to_string()),
             ("origin", origin(page.source_kind.as_deref(), page.source_uri.as_deref())),
         ]);
+        let stale = stale_note(context, (&page.source_id, &page.slug), &page.page_type)?;
+        metadata.extend(stale.map(|note| ("stale", note)));
         let url = page_url(&page.frontmatter, page.source_uri.as_deref())
             .unwrap_or_else(|| context.web_address(&name));
         let id = part_id(&name, position, address.section.as_deref());
@@ -258,6 +262,8 @@ struct QueryResult {
     score: f64,
     updated_at: String,
     trust: TextTrust,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stale: Option<String>,
     /// Other pages with the same text.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     also_in: Vec<String>,
@@ -325,8 +331,11 @@ impl ToolCall for Query {
         know: find notes, look up, recall or check what I know, said or wrote about a person, \
         topic or project. Use it before answering about the user's work or past. To browse use \
         list_pages. detailed adds passages, tags and origins.";
-    const OPERATIONS: &'static [OperationInfo] =
-        &[brain_protocol::Search::INFO, brain_protocol::Get::INFO];
+    const OPERATIONS: &'static [OperationInfo] = &[
+        brain_protocol::Search::INFO,
+        brain_protocol::Get::INFO,
+        brain_protocol::StaleAnswerList::INFO,
+    ];
     const EFFECT: Effect = Effect::ReadOnly;
     type Output = QueryOutput;
 
@@ -366,9 +375,14 @@ impl ToolCall for Query {
                 ResultFormat::Concise => Details::default(),
                 ResultFormat::Detailed => Details::of(context, at, hit, &slug, max_bytes),
             };
+            let stale = match at {
+                Some(_) => None,
+                None => stale_note(context, (&hit.source_id, &hit.slug), &hit.page_type)?,
+            };
             Ok(QueryResult {
                 details,
                 slug,
+                stale,
                 title: shorten(&hit.title, MAX_TITLE),
                 r#type: shorten(&hit.page_type, MAX_TYPE),
                 snippet: hit.snippet.clone(),

@@ -10,6 +10,7 @@ mod links;
 mod list;
 mod move_page;
 mod read;
+mod restore;
 mod status;
 mod tags;
 mod timeline;
@@ -44,7 +45,7 @@ static TOOLS: LazyLock<Vec<RegisteredTool>> = LazyLock::new(|| {
         RegisteredTool::of::<edit::AddTimelineEntry>(),
         RegisteredTool::of::<move_page::MovePage>(),
         RegisteredTool::of::<write::DeletePage>(),
-        RegisteredTool::of::<write::RestorePage>(),
+        RegisteredTool::of::<restore::RestorePage>(),
     ]
 });
 

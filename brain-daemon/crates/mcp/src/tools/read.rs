@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use brain_protocol::{
-    Backlinks, Doer, Fault, FaultCode, Get, History, Links, LinksReply, Operation, OperationInfo,
-    Page, PageRef, PastState, Timeline, Why,
+    Backlinks, Doer, Fault, FaultCode, Get, History, Links, Operation as _, OperationInfo, Page,
+    PageRef, PastState, Timeline, Why,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::answer::{DEFAULT_ANSWER, MAX_ANSWER, json_len, shorten};
+use crate::stale::stale_note;
 use crate::tool::{Effect, ToolCall};
 use crate::trust::{TextTrust, excess_bytes, frame_outside_text, max_frame, origin};
 use crate::window::{WindowRequest, count_lines, select_window};
@@ -250,6 +251,7 @@ impl ToolCall for GetPage {
         brain_protocol::Timeline::INFO,
         brain_protocol::History::INFO,
         brain_protocol::Why::INFO,
+        brain_protocol::StaleAnswerList::INFO,
     ];
     const EFFECT: Effect = Effect::ReadOnly;
     const PAGE_TEXT: Option<&'static str> = Some("text");
@@ -262,6 +264,10 @@ impl ToolCall for GetPage {
             Some(at) => self.read_past(context, &address.page, at)?,
         };
         let page_ref = PageRef { source: Some(page.source_id.clone()), slug: page.slug.clone() };
+        let stale = match past {
+            Some(_) => None,
+            None => stale_note(context, (&page.source_id, &page.slug), &page.page_type)?,
+        };
         let mut output = PageOutput::without_text(context, &page)?;
         let mut additions = Additions {
             context,
@@ -286,7 +292,8 @@ impl ToolCall for GetPage {
         output.note =
             (!truncated.is_empty()).then(|| format!("there is more of: {}", truncated.join(", ")));
         let max_answer = self.max_chars.map_or(DEFAULT_ANSWER, |_| MAX_ANSWER);
-        let max_bytes = max_answer.saturating_sub(json_len(&output) + max_frame(&page) + 400);
+        let max_bytes = max_answer
+            .saturating_sub(json_len(&output) + json_len(&stale) + max_frame(&page) + 400);
         let heading = self.section.as_deref().or(address.section.as_deref());
         let selection = TextSelection {
             heading,
@@ -301,6 +308,7 @@ impl ToolCall for GetPage {
         output.next_start_line = part.next.map(|(line, _)| line);
         output.next_skip_chars = part.next.map(|(_, skip)| skip).filter(|&skip| skip > 0);
         output.metadata = part_metadata(&page, part.next.is_some());
+        output.metadata.extend(stale.map(|note| ("stale", note)));
         if let Some(past) = past {
             output.metadata.insert("as_of", past.at);
             output.metadata.extend(past.now_called.map(|name| ("now_called", name.to_string())));
@@ -361,11 +369,11 @@ impl Additions<'_> {
         let page = || self.page_ref.clone();
         match include {
             Include::Links => {
-                let (names, has_more) = linked_names(self.context, Links { page: page() })?;
+                let (names, has_more) = self.context.linked_names(Links { page: page() })?;
                 output.links = Some(self.fitting(names, has_more, "links (get_links)"));
             }
             Include::Backlinks => {
-                let (names, has_more) = linked_names(self.context, Backlinks { page: page() })?;
+                let (names, has_more) = self.context.linked_names(Backlinks { page: page() })?;
                 output.backlinks = Some(self.fitting(names, has_more, "backlinks (get_links)"));
             }
             Include::Timeline => {
@@ -472,24 +480,6 @@ impl Additions<'_> {
         });
         Ok(rows.collect())
     }
-}
-
-/// Returns the names of linked pages, each once, and whether there are more.
-fn linked_names(
-    context: &ToolContext,
-    links: impl Operation<Reply = LinksReply>,
-) -> Result<(Vec<String>, bool), Fault> {
-    let found = context.run(links)?;
-    let mut listed = std::collections::HashSet::new();
-    let mut names = Vec::new();
-    for row in &found.links {
-        if let (Some(source), Some(slug)) = (&row.source_id, &row.slug)
-            && listed.insert((source, slug))
-        {
-            names.push(context.page_name(source, slug)?);
-        }
-    }
-    Ok((names, found.truncated))
 }
 
 /// Shortens a list of tags.

@@ -1,8 +1,8 @@
-//! Tools that write whole pages: capture, put, delete, restore.
+//! Tools that write whole pages: capture, put, delete.
 
 use brain_protocol::{
-    Capture as CaptureRequest, Delete, Fault, FaultCode, Get, Operation as _, OperationInfo,
-    Origin, PageRef, Precondition, Put, Restore, Revert,
+    Capture as CaptureRequest, Delete, Fault, FaultCode, Operation as _, OperationInfo, Origin,
+    PageRef, Precondition, Put,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -184,54 +184,5 @@ impl ToolCall for DeletePage {
             recoverable_until: deleted.recoverable_until,
             warnings: deleted.warnings,
         })
-    }
-}
-
-/// A page, or a version of it, to restore.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct RestorePage {
-    slug: String,
-    version: Option<u32>,
-}
-
-impl ToolCall for RestorePage {
-    const NAME: &'static str = "restore_page";
-    const TITLE: &'static str = "Restore a page";
-    const DESCRIPTION: &'static str = "Bring a deleted page back; or, with version, its text at \
-        this version.";
-    const OPERATIONS: &'static [OperationInfo] =
-        &[brain_protocol::Get::INFO, brain_protocol::Restore::INFO, brain_protocol::Revert::INFO];
-    const EFFECT: Effect = Effect::Additive;
-    type Output = WriteOutput;
-
-    fn call(self, context: &ToolContext) -> Result<WriteOutput, Fault> {
-        let mut page = page_address::parse_page(&self.slug)?;
-        let warnings = match context.run(Restore { page: page.clone() }) {
-            Ok(restored) => {
-                page = PageRef::new(&restored.source_id, &restored.slug);
-                Some(restored.warnings)
-            }
-            // The page is active, and one of its versions is requested.
-            Err(fault) if fault.code == FaultCode::AlreadyActive && self.version.is_some() => None,
-            Err(fault) => return Err(fault),
-        };
-        let current = context.run(Get { page: page.clone(), version: None })?;
-        match (self.version, warnings) {
-            (Some(version), warnings) if version != current.version => {
-                submit(context, Revert { page, version, expect: None }).map_err(|mut fault| {
-                    if warnings.is_some() {
-                        fault.message.push_str(
-                            "; the page itself is restored, as it was when it was deleted",
-                        );
-                    }
-                    fault
-                })
-            }
-            (_, Some(warnings)) => {
-                Ok(WriteOutput::for_page(context, current, "restored")?.with_warnings(warnings))
-            }
-            (_, None) => WriteOutput::for_page(context, current, UNCHANGED),
-        }
     }
 }

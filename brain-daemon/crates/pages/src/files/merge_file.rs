@@ -253,7 +253,7 @@ impl FileService {
             slug: slug.clone(),
             has_page: true,
             synced_digest: Some(content.file_hash()),
-            provenance: Some(record.provenance.clone()),
+            provenance: Some(Box::new(record.provenance.clone())),
         };
         // The file of a source that is away is read when it is back.
         let Ok(root) = tree.open_root() else { return Ok(None) };

@@ -32,7 +32,7 @@ pub struct FileToRead {
     /// with this digest need not be parsed.
     pub synced_digest: Option<Hash>,
     /// The provenance in the record of the page.
-    pub provenance: Option<Provenance>,
+    pub provenance: Option<Box<Provenance>>,
 }
 
 /// A file that was read.
@@ -161,7 +161,7 @@ pub fn read_file(root: &RootDir, file: &FileToRead, commits: &CommitTimes, now: 
 fn page(file: &FileToRead, file_path: &Path, bytes: &[u8], dates: NoteDates, now: i64) -> FileText {
     // Replies show the reason next to the path.
     let page = read_document(bytes, "it").and_then(|document| {
-        let previous = file.provenance.as_ref();
+        let previous = file.provenance.as_deref();
         let provenance =
             SYNC.provenance_of_file(&document.frontmatter, uri(file_path), now, previous);
         let page = read_page(&file.slug, document, provenance, &file.path)?;

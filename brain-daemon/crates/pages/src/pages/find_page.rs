@@ -12,7 +12,7 @@ use crate::preferred_source::preferred;
 use brain_base::caller::Caller;
 use brain_base::clock::local_minute;
 use brain_page as page;
-use brain_store::{PageEntry, PageRecord, RECOVERY_MS, Reader};
+use brain_store::{LastHolder, PageEntry, PageRecord, RECOVERY_MS, Reader};
 
 /// The minimum length of a shortened slug in bytes.
 const MIN_BEGINNING: usize = 3;
@@ -233,15 +233,18 @@ impl PageService {
             return Ok((source, slug.clone(), record));
         }
         for source in &lookup.sources {
-            if let Some(id) = reader.last_holder(source.as_str(), slug.as_str())?
-                && let Some(found) = reader.by_id_including_deleted(id)?
-            {
-                return Ok(found);
-            }
-            if let Some(at) = reader.purged_at(source.as_str(), slug.as_str())? {
-                let message = format!("\"{slug}\" was purged on {}", local_minute(at));
-                return Err(Fault::new(FaultCode::Purged, message)
-                    .hint("nothing of its text is left; a backup from before may have it"));
+            match reader.last_holder(source.as_str(), slug.as_str())? {
+                Some(LastHolder::Page(id)) => {
+                    if let Some(found) = reader.by_id_including_deleted(id)? {
+                        return Ok(found);
+                    }
+                }
+                Some(LastHolder::Purged(at)) => {
+                    let message = format!("\"{slug}\" was purged on {}", local_minute(at));
+                    return Err(Fault::new(FaultCode::Purged, message)
+                        .hint("nothing of its text is left; a backup from before may have it"));
+                }
+                None => {}
             }
         }
         Err(lookup.missing(reader, slug, false))

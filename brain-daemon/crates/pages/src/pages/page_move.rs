@@ -1,6 +1,8 @@
 //! Updates links when a page gets another slug: in other pages, and in the page itself.
 
 use std::collections::{BTreeMap, HashSet};
+use std::ffi::OsStr;
+use std::path::Path;
 
 use brain_protocol::{Fault, PageRef, Slug, SourceId};
 
@@ -155,9 +157,9 @@ impl PageMove<'_> {
         Ok(false)
     }
 
-    /// Returns the last part of the new slug if no other page has that name.
+    /// Returns the name of the new file if no other page has that name.
     fn free_name(&self, reader: &Reader) -> Result<Option<String>, StoreError> {
-        let name = self.to.name();
+        let name = Path::new(self.to_path).file_stem().and_then(OsStr::to_str).unwrap_or_default();
         Ok(self.is_free(reader, &normalize_name(name))?.then(|| name.to_owned()))
     }
 

@@ -23,6 +23,7 @@ struct RenamePlan {
     source: SourceId,
     from: Slug,
     to: Slug,
+    to_path: String,
     record: PageRecord,
     /// The content of the page at its new slug.
     new: NewPage,
@@ -45,30 +46,31 @@ pub trait AroundMove: Send + Sync {
 impl PageService {
     /// Gives a page another slug, and turns the links to it.
     pub fn rename(&self, caller: &Caller, request: &Rename) -> Result<MoveReply, Fault> {
-        self.rename_around(caller, request, None)
+        self.rename_around(caller, (request, None), None)
     }
 
-    /// As [`Self::rename`], with more in the same transaction.
+    /// As [`Self::rename`], with more in the same transaction. The file gets the path beside the
+    /// request, or that of the slug.
     ///
     /// # Errors
     /// Those of a move, and of `around`.
     pub fn rename_around(
         &self,
         caller: &Caller,
-        request: &Rename,
+        (request, path): (&Rename, Option<&str>),
         around: Option<&Arc<dyn AroundMove>>,
     ) -> Result<MoveReply, Fault> {
         let now = self.clock.now();
         for _ in 0..MAX_ATTEMPTS {
             let reader = self.store.read(caller.visibility())?;
-            let plan = Arc::new(self.plan_rename(caller, &reader, request)?);
+            let plan = Arc::new(self.plan_rename(caller, &reader, (request, path))?);
             drop(reader);
             let (write, around) = (Arc::clone(&plan), around.cloned());
             plan.link_updates.read_files(&self.files);
             let written =
                 self.files.write_page((&plan.source, &plan.from), move |transaction| {
-                    let RenamePlan { source, from, to, record, new, link_updates, change } =
-                        &*write;
+                    let RenamePlan { source, from, to, to_path, record, new, .. } = &*write;
+                    let RenamePlan { link_updates, change, .. } = &*write;
                     if let Some(taken) = transaction.page(source, to)? {
                         return Err(slug_taken_fault(to, &taken).into());
                     }
@@ -78,8 +80,8 @@ impl PageService {
                         return Ok(None);
                     }
                     around.iter().try_for_each(|around| around.before(transaction))?;
-                    let moved =
-                        transaction.move_page(source, (from, (to, None)), record, new, now)?;
+                    let to = (to, Some(to_path.as_str()));
+                    let moved = transaction.move_page(source, (from, to), record, new, now)?;
                     let others = link_updates.write(transaction, change, now)?;
                     if let Some(around) = &around {
                         let turned = others.iter().map(|(_, record)| record.seq);
@@ -99,7 +101,7 @@ impl PageService {
         &self,
         caller: &Caller,
         reader: &Reader,
-        request: &Rename,
+        (request, path): (&Rename, Option<&str>),
     ) -> Result<RenamePlan, Fault> {
         let (source, record) = self.active(caller, reader, &request.page)?;
         let (from, to) = (request.page.slug.clone(), request.to.clone());
@@ -110,10 +112,10 @@ impl PageService {
                 false => slug_taken_fault(&to, &taken),
             });
         }
-        let full_path = self.files.file_path_of(&source, &file_path(&to));
-        if file_path(&to) != record.source_path && full_path.is_some_and(|path| path.exists()) {
-            let path = file_path(&to);
-            let message = format!("there is a file \"{path}\" in source \"{source}\" already");
+        let to_path = path.map_or_else(|| file_path(&to), str::to_owned);
+        let full_path = self.files.file_path_of(&source, &to_path);
+        if to_path != record.source_path && full_path.is_some_and(|path| path.exists()) {
+            let message = format!("there is a file \"{to_path}\" in source \"{source}\" already");
             return Err(Fault::new(FaultCode::Conflict, message)
                 .hint(hint!("move it away, or take it in first: {}", Command::Sync)));
         }
@@ -121,7 +123,6 @@ impl PageService {
         let Document { frontmatter, body } = &document;
         let (names, _) = names_and_links(&to, &record.aliases, frontmatter, body);
         let page = (source.clone(), from.clone(), record.clone());
-        let to_path = file_path(&to);
         let moved = PageMove {
             page: &page,
             to: &to,
@@ -135,7 +136,7 @@ impl PageService {
         link_updates.not_updated.extend(own.not_updated.iter().map(|raw| format!("{to}: {raw}")));
         let (provenance, change) = (record.provenance.clone(), author_of_change(caller));
         let new = build_new_page(&to, own.document, provenance, None, change.clone())?;
-        Ok(RenamePlan { source, from, to, record, new, link_updates, change })
+        Ok(RenamePlan { source, from, to, to_path, record, new, link_updates, change })
     }
 
     /// Moves the file of the page, writes the files of the linking pages, and returns the reply.

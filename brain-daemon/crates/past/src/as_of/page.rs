@@ -1,6 +1,6 @@
 //! A page in the state of one of its steps.
 
-use brain_page::{file_path, file_title, title_of};
+use brain_page::{file_title, title_of};
 use brain_pages::write_page::{read_page, stored_document};
 use brain_protocol::{Fault, Slug};
 use brain_store::{
@@ -17,7 +17,7 @@ pub(super) type SimplePage = (Slug, PageRecord, Content);
 /// The store cannot be read, or the text is damaged.
 pub(super) fn page_at_step(
     reader: &Reader,
-    (_, slug_now, now): &PageEntry,
+    (_, _, now): &PageEntry,
     number: u64,
     step: &StepRecord,
 ) -> Result<Option<SimplePage>, Fault> {
@@ -26,10 +26,7 @@ pub(super) fn page_at_step(
     };
     let slug = Slug::parse(step.slug.clone())
         .map_err(|e| StoreError::Damaged(format!("step {number}: {e}")))?;
-    let source_path = match slug == *slug_now {
-        true => now.source_path.clone(),
-        false => file_path(&slug),
-    };
+    let source_path = step.file_path();
     let document = stored_document(&content)?;
     let title = title_of(&slug, &document.frontmatter, &document.body)
         .unwrap_or_else(|| file_title(&source_path, record.provenance.source_uri.as_deref()));

@@ -18,7 +18,7 @@ use brain_store::{PastPage, Reader, StepKind, StoreError};
 use parking_lot::Mutex;
 
 use super::page::whole_page_at_step;
-use super::{Moment, OpenPastBrain, PastBrain};
+use super::{AsOfTime, OpenPastBrain, PastBrain};
 use crate::PastService;
 
 /// Maximum number of views. One more exists while it is made.
@@ -126,7 +126,7 @@ impl Views {
     pub(crate) fn get(
         &self,
         service: &PastService,
-        Moment { time, last_step: at }: Moment,
+        AsOfTime { time, last_step: at }: AsOfTime,
         progress: &dyn Progress,
     ) -> Result<Arc<View>, Fault> {
         // Held while a view is made: two at once would take twice the memory and disk.

@@ -47,6 +47,7 @@ impl ActTemplate {
                 redo_of: self.redo_of.clone(),
                 is_redone: false,
                 part_of: self.part_of.unwrap_or(number),
+                is_redo: self.is_redo,
             },
         )
     }

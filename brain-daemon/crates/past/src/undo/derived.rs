@@ -9,21 +9,23 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use brain_page::changed_lines;
 use brain_pages::write_page::{build_new_page, stored_document};
 use brain_protocol::{Fault, UndoEffect};
-use brain_store::{Author, LineChange, LineMark, Origin, PageRecord, Reader, StoreError};
+use brain_store::{Author, LineChange, LineMark, Origin, PageRecord, Reader};
 
-use super::past::{Moment, Part, moments, version};
+use super::past_steps::{PastStep, StepRole, past_steps, version};
 use super::plan::{Change, PagePlan};
 use super::select::Steps;
 use crate::steps::doer;
 
-/// The kind of the author of lines that are to be made again.
+/// The author of lines that are to be made again. It names no source: whoever reads the page need
+/// not see it, and a purge must not find its name here.
 const UNDONE: &str = "undone";
+const TO_BE_MADE_AGAIN: &str = "to be made again: a source of it was undone";
 /// Maximum number of sources that a mark names.
 const MAX_NAMED: usize = 3;
 
 /// A page that was made from others.
 struct Child {
-    past: Vec<Moment>,
+    past: Vec<PastStep>,
     /// The first version that was made from something that is taken back or to be made again.
     first: u32,
     /// Whether it goes. Otherwise it stays and is marked.
@@ -100,13 +102,14 @@ impl Family<'_> {
                     Some(child) => child.past,
                     None => match self.reader.by_id_including_deleted(id)? {
                         Some((_, _, record)) if record.deleted_at.is_none() => {
-                            moments(self.reader, &record, &self.selected(id), &HashSet::new())?
+                            past_steps(self.reader, &record, &self.selected(id), &HashSet::new())?
                         }
                         _ => continue,
                     },
                 };
-                let first = past.iter().find(|moment| self.is_spoiled(moment));
-                let first = first.map(|moment| moment.step.version).into_iter().chain(former).min();
+                let first = past.iter().find(|past_step| self.is_spoiled(past_step));
+                let first =
+                    first.map(|past_step| past_step.step.version).into_iter().chain(former).min();
                 let Some(first) = first else { continue };
                 self.children.insert(id, Child { past, first, goes: false });
                 // An earlier version of it may have spoiled more pages than were known.
@@ -125,9 +128,9 @@ impl Family<'_> {
     }
 
     /// Whether a standing text was made from something that is taken back, or to be made again.
-    fn is_spoiled(&self, moment: &Moment) -> bool {
-        moment.is_standing_write()
-            && moment.step.made_from.iter().any(|origin| {
+    fn is_spoiled(&self, past_step: &PastStep) -> bool {
+        past_step.is_standing_write()
+            && past_step.step.made_from.iter().any(|origin| {
                 let Origin::Page { id, version } = origin else { return false };
                 self.is_taken_version(*id, *version)
             })
@@ -141,29 +144,34 @@ impl Family<'_> {
         firsts.min().is_some_and(|first| version >= *first)
     }
 
-    /// Whether nothing of this source is left.
-    fn is_gone(&self, origin: &Origin) -> Result<bool, StoreError> {
+    /// Whether nothing of this source is left: its page goes, or has no line of the version any
+    /// more.
+    fn is_gone(&self, origin: &Origin) -> Result<bool, Fault> {
         let Origin::Page { id, version } = origin else { return Ok(false) };
         let is_taken = self.is_taken_version(*id, *version);
-        if let Some(plan) = self.plans.get(id) {
-            let is_gone = plan.row.effect == UndoEffect::TakenBack || plan.row.deleted;
-            return Ok(is_taken && is_gone);
-        }
-        if let Some(child) = self.children.get(id) {
+        if let Some(child) = self.children.get(id).filter(|_| !self.plans.contains_key(id)) {
             return Ok(is_taken && child.goes);
         }
-        let Some((_, _, record)) = self.reader.by_id_including_deleted(*id)? else {
+        let entry = self.reader.by_id_including_deleted(*id)?;
+        let Some((_, _, record)) = entry.filter(|it| it.2.deleted_at.is_none()) else {
             return Ok(true);
         };
-        match self.done.get(id).filter(|_| is_taken) {
-            _ if record.deleted_at.is_some() => Ok(true),
-            Some(first) => {
-                let past = moments(self.reader, &record, &Steps::new(), &HashSet::new())?;
-                let is_later = |it: &Moment| it.is_standing_write() && it.step.version > *first;
-                Ok(!past.iter().any(is_later))
-            }
-            None => Ok(false),
+        let plan = self.plans.get(id);
+        if !is_taken || plan.is_some_and(|plan| plan.row.deleted) {
+            return Ok(is_taken);
         }
+        let left = match plan.map(|plan| &plan.change) {
+            Some(Change::Write { page, .. }) => Some(page.content.body.to_string()),
+            _ => self.body(&record, record.version)?,
+        };
+        let read = self.body(&record, *version)?.unwrap_or_default();
+        let left = left.unwrap_or_default();
+        let left: HashSet<&str> = left.lines().map(str::trim).collect();
+        Ok(!read.lines().any(|line| !line.trim().is_empty() && left.contains(line.trim())))
+    }
+
+    fn body(&self, record: &PageRecord, number: u32) -> Result<Option<String>, Fault> {
+        Ok(version(self.reader, record, number)?.map(|version| version.content.body.to_string()))
     }
 
     /// Lets the pages go of which nothing would be left. Returns whether there is a new one.
@@ -174,8 +182,8 @@ impl Family<'_> {
                 continue;
             }
             let mut goes = true;
-            for moment in child.past.iter().filter(|moment| moment.is_standing_write()) {
-                let origins = &moment.step.made_from;
+            for past_step in child.past.iter().filter(|past_step| past_step.is_standing_write()) {
+                let origins = &past_step.step.made_from;
                 goes &= !origins.is_empty();
                 for origin in origins {
                     goes = goes && self.is_gone(origin)?;
@@ -197,13 +205,14 @@ impl Family<'_> {
         let Some(entry) = self.reader.by_id_including_deleted(id)? else { return Ok(None) };
         let reason = "it was made from pages that are taken back".to_owned();
         let mut plan = PagePlan::untouched(entry, Some(reason));
-        let standing = child.past.iter().filter(|moment| moment.part == Part::Stands);
-        plan.steps = standing.map(|moment| moment.seq).collect();
+        let standing = child.past.iter().filter(|past_step| past_step.role == StepRole::Stands);
+        plan.steps = standing.map(|past_step| past_step.seq).collect();
         plan.versions = vec![child.first];
         plan.change = Change::Delete;
         plan.row.deleted = true;
         plan.row.effect = UndoEffect::TakenBack;
-        if let Some(last) = child.past.iter().rev().find(|moment| moment.is_standing_write()) {
+        if let Some(last) = child.past.iter().rev().find(|past_step| past_step.is_standing_write())
+        {
             plan.row.by = doer(last.seq, &last.step, None);
         }
         Ok(Some(plan))
@@ -215,16 +224,16 @@ impl Family<'_> {
         let Some((_, _, record)) = self.reader.by_id_including_deleted(id)? else {
             return Ok(mark);
         };
-        let made: Vec<&Moment> =
-            child.past.iter().filter(|moment| self.is_spoiled(moment)).collect();
+        let made: Vec<&PastStep> =
+            child.past.iter().filter(|past_step| self.is_spoiled(past_step)).collect();
         mark.reason = self.reason(&made)?;
-        for moment in made {
-            mark.has_title |= moment.parent.is_none();
-            let before = match moment.parent {
+        for past_step in made {
+            mark.has_title |= past_step.parent.is_none();
+            let before = match past_step.parent {
                 Some(number) => self.text(&record, number)?,
                 None => None,
             };
-            let Some(written) = self.text(&record, moment.step.version)? else { continue };
+            let Some(written) = self.text(&record, past_step.step.version)? else { continue };
             add_lines(&mut mark.lines, &before.unwrap_or_default(), &written);
         }
         Ok(mark)
@@ -235,9 +244,9 @@ impl Family<'_> {
     }
 
     /// Returns why a page is to be made again: the sources that are taken back.
-    fn reason(&self, made: &[&Moment]) -> Result<String, Fault> {
+    fn reason(&self, made: &[&PastStep]) -> Result<String, Fault> {
         let mut names = BTreeSet::new();
-        for origin in made.iter().flat_map(|moment| &moment.step.made_from) {
+        for origin in made.iter().flat_map(|past_step| &past_step.step.made_from) {
             if let Origin::Page { id, version } = origin
                 && self.is_taken_version(*id, *version)
                 && let Some((_, slug, _)) = self.reader.by_id_including_deleted(*id)?
@@ -265,8 +274,8 @@ fn apply_mark(
         return Ok(());
     }
     plan.row.effect = UndoEffect::ToBeMadeAgain;
-    plan.row.reason = Some(mark.reason.clone());
-    let made_by = Author { kind: UNDONE.to_owned(), uri: mark.reason };
+    plan.row.reason = Some(mark.reason);
+    let made_by = Author { kind: UNDONE.to_owned(), uri: TO_BE_MADE_AGAIN.to_owned() };
     let record = &plan.record;
     if let Change::Write { page, .. } = &mut plan.change {
         if let LineChange::OfVersion { marks, has_outside_title } = &mut page.line_change {
@@ -276,11 +285,16 @@ fn apply_mark(
         }
         return Ok(());
     }
-    if record.marks.iter().any(|mark| mark.author == made_by) {
-        return Ok(());
-    }
     let Some(current) = version(reader, record, record.version)? else { return Ok(()) };
     let text = current.content.file_text();
+    let is_marked = |number: &u32| {
+        let mut of_undo = record.marks.iter().filter(|mark| mark.author == made_by);
+        of_undo.any(|mark| (mark.first..=mark.last).contains(number))
+    };
+    let mut spoiled = (1_u32..).zip(text.lines()).filter(|it| mark.lines.contains(it.1.trim()));
+    if spoiled.all(|(number, _)| is_marked(&number)) {
+        return Ok(());
+    }
     let marks = with_mark(&record.marks, &text, &mark.lines, (&made_by, now));
     let has_outside_title = record.has_outside_title || mark.has_title;
     let change = LineChange::OfVersion { marks, has_outside_title };

@@ -4,7 +4,7 @@ use brain_base::clock::local_minute;
 use brain_protocol::{Command, Fault, FaultCode, hint};
 use brain_store::{Reader, StepKind, StepRecord, StoreError};
 
-use super::past::merged_page;
+use super::past_steps::merged_page;
 use super::select::Steps;
 
 /// Refuses to take back a merge into a page that was itself merged into another one since.

@@ -19,8 +19,9 @@ pub(super) struct MoveBack {
     source: SourceId,
     /// Where the page is now.
     slug: Slug,
-    /// Where it was.
+    /// Where it was, with its file.
     to: Slug,
+    to_path: String,
     /// The steps of the move, those in pages with turned links among them.
     pub(super) steps: Vec<u64>,
     by: Doer,
@@ -61,8 +62,10 @@ pub(super) fn moves(
         let Some((source, slug, record)) = reader.by_id_including_deleted(step.page)? else {
             continue;
         };
-        let former = reader.step(step.previous)?.and_then(|it| Slug::parse(it.slug).ok());
-        let Some(to) = former.filter(|_| !goes(step.page)) else { continue };
+        let former = reader.step(step.previous)?.filter(|_| !goes(step.page));
+        let Some(former) = former else { continue };
+        let to_path = former.file_path();
+        let Ok(to) = Slug::parse(former.slug) else { continue };
         let is_of_move = |steps: &(u64, _)| selection.steps.contains_key(&steps.0);
         let steps = reader.steps_of_write(step.write)?;
         // Several moves of the page: each starts where the newer one ends.
@@ -82,6 +85,7 @@ pub(super) fn moves(
             source,
             slug: here.clone(),
             to,
+            to_path,
             steps: steps.iter().filter(|it| is_of_move(it)).map(|(seq, _)| *seq).collect(),
             by: doer(seq, &step, None),
             problem,
@@ -134,7 +138,7 @@ impl PastService {
         let around: Arc<dyn AroundMove> = recorder.clone();
         let page = PageRef::new(&back.source, &back.slug);
         let request = Rename { page, to: back.to.clone() };
-        match self.pages.rename_around(caller, &request, Some(&around)) {
+        match self.pages.rename_around(caller, (&request, Some(&back.to_path)), Some(&around)) {
             Ok(reply) => {
                 let left =
                     reply.left.iter().map(|link| format!("a link was not turned back: {link}"));

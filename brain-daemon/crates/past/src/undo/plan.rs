@@ -7,9 +7,10 @@ use brain_store::{
     Author, LineChange, NewPage, PageRecord, Provenance, Reader, StepKind, VersionRecord,
 };
 
-use super::past::{Moment, Part, moments, version};
+use super::new_text::{NewText, is_same, new_text};
+use super::past_steps::{PastStep, StepRole, past_steps, version};
 use super::select::Selection;
-use super::text::{Line, added_lines, are_equal, join, lines, marks, reverse, turn_back};
+use super::text::{added_lines, are_equal, join, lines, marks};
 use crate::steps::{doer, event};
 
 /// How a page changes.
@@ -62,17 +63,6 @@ impl PagePlan {
     }
 }
 
-/// The text of a page after versions of it are taken back.
-struct NewText {
-    lines: Vec<Line>,
-    /// The version whose text it is, if it is one.
-    same_as: Option<VersionRecord>,
-    /// Whether a version was taken back that created the page.
-    from_nothing: bool,
-    conflicts: Vec<String>,
-    lacks_text: bool,
-}
-
 /// Plans what becomes of the page `id` without the selected steps. `author` writes the new version. Returns `None` if the page is purged.
 pub(super) fn plan_page(
     reader: &Reader,
@@ -82,28 +72,32 @@ pub(super) fn plan_page(
 ) -> Result<Option<PagePlan>, Fault> {
     let Some(entry) = reader.by_id_including_deleted(id)? else { return Ok(None) };
     let (source, slug, record) = entry.clone();
-    let past = moments(reader, &record, &selection.steps, &selection.revived)?;
+    let past = past_steps(reader, &record, &selection.steps, &selection.revived)?;
     let is_there = is_active_without(&past);
     let mut plan = PagePlan::untouched(entry, None);
-    let taken: Vec<&Moment> = past.iter().filter(|moment| moment.part == Part::Selected).collect();
+    let taken: Vec<&PastStep> =
+        past.iter().filter(|past_step| past_step.role == StepRole::Selected).collect();
     let (Some(first), Some(last)) = (taken.first(), taken.last()) else { return Ok(Some(plan)) };
     plan.row.event = Some(event(first.step.kind));
     plan.row.by = doer(last.seq, &last.step, None);
-    plan.versions =
-        taken.iter().filter(|moment| moment.is_write()).map(|moment| moment.step.version).collect();
+    plan.versions = taken
+        .iter()
+        .filter(|past_step| past_step.is_write())
+        .map(|past_step| past_step.step.version)
+        .collect();
     if reader.sources()?.iter().all(|(id, _)| *id != source) {
         plan.row.reason = Some(format!("its source \"{source}\" was removed"));
         return Ok(Some(plan));
     }
-    let deletion = past.iter().rev().find(|moment| moment.step.kind == StepKind::Deleted);
+    let deletion = past.iter().rev().find(|past_step| past_step.step.kind == StepKind::Deleted);
     if record.deleted_at.is_some()
-        && let Some(by_other) = deletion.filter(|moment| moment.part == Part::Stands)
+        && let Some(by_other) = deletion.filter(|past_step| past_step.role == StepRole::Stands)
     {
         plan.row.reason = Some(format!("it was deleted since by {}", by_other.who()));
         return Ok(Some(plan));
     }
-    plan.steps = taken.iter().map(|moment| moment.seq).collect();
-    let is_written = past.iter().any(Moment::is_standing_write);
+    plan.steps = taken.iter().map(|past_step| past_step.seq).collect();
+    let is_written = past.iter().any(PastStep::is_standing_write);
     if !is_written {
         // Nobody else wrote it.
         (plan.change, plan.row.effect) = match record.deleted_at {
@@ -119,16 +113,19 @@ pub(super) fn plan_page(
         return Ok(Some(plan));
     };
     let text = new_text(reader, &record, &current, &past)?;
-    plan.lacks_text = text.lacks_text;
+    plan.lacks_text = !text.stay.is_empty();
+    plan.steps.retain(|step| !text.stay.contains(step));
+    let from_nothing = text.from_nothing;
+    let is_empty = |page: &NewPage| from_nothing && is_blank(page);
     add_kept(reader, &record, &mut plan.row, &past, &text)?;
     let page = new_page(reader, author, &slug, &current, &past, text, &mut plan.row)?;
-    let is_there = is_there && page.as_ref().is_none_or(|page| !is_blank(page));
+    let is_there = is_there && page.as_ref().is_none_or(|page| !is_empty(page));
     plan.row.deleted = !is_there;
     plan.change = match (page, record.deleted_at.is_some(), is_there) {
         (None, false, true) | (None, true, false) => Change::Nothing,
         (None, true, true) => Change::Restore,
         (None, false, false) => Change::Delete,
-        (Some(page), _, _) if is_blank(&page) => Change::Delete,
+        (Some(page), _, _) if is_empty(&page) => Change::Delete,
         (Some(page), _, is_there) => Change::Write { page: Box::new(page), deletes: !is_there },
     };
     let is_same = matches!(plan.change, Change::Nothing);
@@ -147,10 +144,10 @@ fn is_blank(page: &NewPage) -> bool {
 }
 
 /// Whether the page would be active without the selected steps.
-fn is_active_without(past: &[Moment]) -> bool {
+fn is_active_without(past: &[PastStep]) -> bool {
     let mut is_active = false;
-    for moment in past.iter().filter(|moment| moment.part == Part::Stands) {
-        match moment.step.kind {
+    for past_step in past.iter().filter(|past_step| past_step.role == StepRole::Stands) {
+        match past_step.step.kind {
             StepKind::Created | StepKind::Written | StepKind::Restored => is_active = true,
             StepKind::Deleted | StepKind::Purged => is_active = false,
             StepKind::Moved | StepKind::TextKept | StepKind::FileReplaced => {}
@@ -159,85 +156,31 @@ fn is_active_without(past: &[Moment]) -> bool {
     is_active
 }
 
-/// Takes the selected versions back from the current text, the newest first, each against the
-/// version before it.
-fn new_text(
-    reader: &Reader,
-    record: &PageRecord,
-    current: &VersionRecord,
-    past: &[Moment],
-) -> Result<NewText, Fault> {
-    let mut text = NewText {
-        lines: lines(&current.record, &current.content),
-        same_as: None,
-        from_nothing: false,
-        conflicts: Vec::new(),
-        lacks_text: false,
-    };
-    let of = |version: &VersionRecord| lines(&version.record, &version.content);
-    for moment in past.iter().rev() {
-        // A page that moved got its own links turned.
-        let is_turn = moment.part == Part::LinkTurn
-            || moment.step.kind == StepKind::Moved && moment.parent != Some(moment.step.version);
-        if !(is_turn || moment.is_write() && moment.part == Part::Selected) {
-            continue;
-        }
-        let written = version(reader, record, moment.step.version)?;
-        let parent = match moment.parent {
-            Some(number) => version(reader, record, number)?,
-            None => None,
-        };
-        let (Some(written), true) = (written, parent.is_some() || moment.parent.is_none()) else {
-            if !is_turn {
-                text.lacks_text = true;
-                text.conflicts.push(format!(
-                    "version {} stays, because the text before it is purged or pruned",
-                    moment.step.version
-                ));
-            }
-            continue;
-        };
-        let (written, before) = (of(&written), parent.as_ref().map(of).unwrap_or_default());
-        if is_turn {
-            turn_back(&mut text.lines, &before, &written);
-            continue;
-        }
-        let is_exact = are_equal(&written, &text.lines);
-        let turns_links = super::past::is_link_turn(reader, moment.seq, &moment.step)?;
-        let done = reverse(&written, &before, std::mem::take(&mut text.lines), turns_links);
-        text.lines = done.lines;
-        text.conflicts.extend(done.conflicts);
-        text.same_as = parent.filter(|_| is_exact);
-        text.from_nothing |= moment.parent.is_none();
-    }
-    Ok(text)
-}
-
 /// Adds to the row what stays of later edits by others.
 fn add_kept(
     reader: &Reader,
     record: &PageRecord,
     row: &mut UndonePage,
-    past: &[Moment],
+    past: &[PastStep],
     text: &NewText,
 ) -> Result<(), Fault> {
     row.conflicts.clone_from(&text.conflicts);
-    let Some(first) = past.iter().position(|moment| moment.part == Part::Selected) else {
+    let Some(first) = past.iter().position(|past_step| past_step.role == StepRole::Selected) else {
         return Ok(());
     };
-    let later: Vec<&Moment> =
-        past.iter().skip(first).filter(|moment| moment.is_standing_write()).collect();
-    if later.is_empty() {
+    let later: Vec<&PastStep> =
+        past.iter().skip(first).filter(|past_step| past_step.is_standing_write()).collect();
+    if later.is_empty() || !text.stay.is_empty() {
         return Ok(());
     }
-    let before = match past.get(first).and_then(|moment| moment.parent) {
+    let before = match past.get(first).and_then(|past_step| past_step.parent) {
         Some(number) => version(reader, record, number)?,
         None => None,
     };
     let before = before.map(|it| lines(&it.record, &it.content)).unwrap_or_default();
     row.kept_lines = added_lines(&before, &text.lines);
-    for moment in later {
-        let who = moment.who();
+    for past_step in later {
+        let who = past_step.who();
         if row.kept_lines > 0 && !row.kept_by.contains(&who) {
             row.kept_by.push(who);
         }
@@ -251,15 +194,15 @@ fn new_page(
     author: &Author,
     slug: &Slug,
     current: &VersionRecord,
-    past: &[Moment],
+    past: &[PastStep],
     text: NewText,
     row: &mut UndonePage,
 ) -> Result<Option<NewPage>, Fault> {
     if let Some(version) = text.same_as {
-        let is_same = version.content == current.content
-            && version.record.marks == current.record.marks
-            && version.record.provenance == current.record.provenance;
-        return if is_same { Ok(None) } else { page_of_version(author, slug, version).map(Some) };
+        return match is_same(&version, current) {
+            true => Ok(None),
+            false => page_of_version(author, slug, version).map(Some),
+        };
     }
     if are_equal(&text.lines, &lines(&current.record, &current.content)) {
         return Ok(None);
@@ -271,10 +214,10 @@ fn new_page(
     };
     let body = if text.from_nothing { body.trim_start_matches(['\r', '\n']) } else { &body };
     let document = Document { frontmatter, body: body.into() };
-    let mut standing = past.iter().filter(|moment| moment.is_standing_write());
+    let mut standing = past.iter().filter(|past_step| past_step.is_standing_write());
     let is_of_owner = text.from_nothing
         && row.conflicts.is_empty()
-        && standing.all(|moment| moment.who() == "owner");
+        && standing.all(|past_step| past_step.who() == "owner");
     let provenance = standing_provenance(reader, current, past, is_of_owner)?;
     let change = (author.clone(), LineChange::SameMarks);
     let mut page = build_new_page(slug, document, provenance, None, change)?;
@@ -298,12 +241,12 @@ fn page_of_version(author: &Author, slug: &Slug, version: VersionRecord) -> Resu
 fn standing_provenance(
     reader: &Reader,
     current: &VersionRecord,
-    past: &[Moment],
+    past: &[PastStep],
     is_of_owner: bool,
 ) -> Result<Provenance, Fault> {
-    let newest = past.iter().rev().find(|moment| moment.is_standing_write());
+    let newest = past.iter().rev().find(|past_step| past_step.is_standing_write());
     let found = match newest {
-        Some(moment) => version(reader, &current.record, moment.step.version)?,
+        Some(past_step) => version(reader, &current.record, past_step.step.version)?,
         None => None,
     };
     let record = found.map_or_else(|| current.record.clone(), |it| it.record);

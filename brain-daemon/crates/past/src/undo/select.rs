@@ -8,7 +8,7 @@ use brain_pages::provenance::actor_of;
 use brain_protocol::{Command, Fault, FaultCode, NewerWrite, PageRef, Slug, SourceId, Undo, hint};
 use brain_store::{Actor, Reader, StepKind, StepRecord, StoreError};
 
-use crate::steps::{doer, event};
+use crate::steps::{doer, event, is_run_of_act};
 
 /// The doors of the owner at this machine.
 const OWNER_DOORS: [&str; 2] = ["cli", "browser"];
@@ -38,19 +38,19 @@ impl Selection {
     }
 }
 
-/// Whose writes are the caller's own. The owner is known by the door, on one machine; everybody
-/// else by door and name.
-pub(super) struct Own {
+/// The actor whose writes are the caller's own. The owner is known by the door, on one machine;
+/// everybody else by door and name.
+pub(super) struct OwnActor {
     pub(super) actor: Actor,
     machine: Option<u128>,
 }
 
-impl Own {
+impl OwnActor {
     pub(super) fn of(caller: &Caller, reader: &Reader) -> Result<Self, StoreError> {
         Ok(Self { actor: actor_of(caller), machine: reader.machine()? })
     }
 
-    fn has(&self, actor: &Actor, machine: Option<u128>) -> bool {
+    fn is(&self, actor: &Actor, machine: Option<u128>) -> bool {
         let is_owner = |actor: &Actor| OWNER_DOORS.contains(&actor.door.as_str());
         match is_owner(&self.actor) {
             // Steps from before the brain was shared have no machine.
@@ -63,11 +63,6 @@ impl Own {
 /// Whether an undo or a redo made the step.
 pub(super) fn is_by_act(step: &StepRecord) -> bool {
     step.actor.run.as_deref().is_some_and(is_run_of_act)
-}
-
-/// Whether a run is an undo or a redo.
-pub(crate) fn is_run_of_act(run: &str) -> bool {
-    run.starts_with("undo-") || run.starts_with("redo-")
 }
 
 /// Whether the step changed the page itself.
@@ -89,12 +84,12 @@ pub(super) fn purged_fault(what: &str) -> Fault {
 /// it must have changed.
 pub(super) fn own_last_write(
     reader: &Reader,
-    own: &Own,
+    own: &OwnActor,
     page: Option<u64>,
 ) -> Result<Selection, Fault> {
     let mut found = None;
     reader.each_step_back(u64::MAX, |seq, step| {
-        let is_own = own.has(&step.actor, step.machine) && !is_by_act(&step);
+        let is_own = own.is(&step.actor, step.machine) && !is_by_act(&step);
         let is_it = is_own && is_change(step.kind) && page.is_none_or(|id| id == step.page);
         if is_it && !reader.is_taken_back(seq)? {
             found = Some(step);
@@ -174,10 +169,10 @@ pub(super) fn writes_of(reader: &Reader, request: &Undo) -> Result<Selection, Fa
 ///
 /// # Errors
 /// `not_found` if there is no undo since the caller's last write, `purged` if a page is gone.
-pub(super) fn own_last_undo(reader: &Reader, own: &Own) -> Result<Selection, Fault> {
+pub(super) fn own_last_undo(reader: &Reader, own: &OwnActor) -> Result<Selection, Fault> {
     let mut acts = Vec::new();
     reader.each_act_back(|number, act| {
-        let is_it = own.has(&act.actor, act.machine) && act.redo_of.is_empty() && !act.is_redone;
+        let is_it = own.is(&act.actor, act.machine) && !act.is_redo && !act.is_redone;
         match acts.first() {
             None if is_it => acts.push((number, act)),
             // The other parts of one undo.
@@ -192,7 +187,7 @@ pub(super) fn own_last_undo(reader: &Reader, own: &Own) -> Result<Selection, Fau
     };
     let mut newer = None;
     reader.each_step_back(u64::MAX, |seq, step| {
-        let is_own = own.has(&step.actor, step.machine);
+        let is_own = own.is(&step.actor, step.machine);
         let is_newer = is_own && seq > after && is_change(step.kind) && !is_by_act(&step);
         newer = is_newer.then_some(step.kind);
         Ok(seq > after && !is_newer)
@@ -227,7 +222,7 @@ fn nothing_to_redo(message: &str) -> Fault {
 /// Returns the writes of others after the step `after`, newest first, and their number.
 pub(super) fn newer_writes(
     reader: &Reader,
-    own: &Own,
+    own: &OwnActor,
     after: u64,
 ) -> Result<(Vec<NewerWrite>, u64), Fault> {
     let (mut rows, mut total) = (Vec::new(), 0);
@@ -235,7 +230,7 @@ pub(super) fn newer_writes(
         if seq <= after {
             return Ok(false);
         }
-        if own.has(&step.actor, step.machine) || !is_change(step.kind) {
+        if own.is(&step.actor, step.machine) || !is_change(step.kind) {
             return Ok(true);
         }
         total += 1;

@@ -1,9 +1,10 @@
 //! Takes one version's changes back from a later text, line by line. No I/O.
 //!
 //! Lines that the version added and that are unchanged are removed, also where somebody moved
-//! them. Lines that it removed come back. Everything else in the later text stays.
+//! them. Lines that it removed come back. Everything else in the later text stays: a line that
+//! somebody else wrote is another line, although it has the same text (see [`super::identity`]).
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 use brain_page::{ChangedLines, changed_lines};
 use brain_pages::provenance::PROVENANCE_KEYS;
@@ -19,9 +20,10 @@ const MAX_SHOWN: usize = 80;
 pub(super) struct Line {
     /// The line with its end.
     pub(super) text: String,
-    /// What is compared: the line without its end, and with its links as they were when the
-    /// version was written. A line of the frontmatter begins with [`HEAD`].
+    /// The line without its end. A line of the frontmatter begins with [`HEAD`].
     pub(super) key: String,
+    /// The same for a line in all versions of the page that have it.
+    pub(super) id: u32,
     /// Who wrote it, if that was not the page's author, and when.
     mark: Option<(Author, i64)>,
 }
@@ -61,7 +63,7 @@ fn numbered(record: &PageRecord, content: &Content) -> Vec<(u32, Line)> {
         .map(|(number, line, key)| {
             let mark = record.marks.iter().find(|mark| (mark.first..=mark.last).contains(&number));
             let mark = mark.map(|mark| (mark.author.clone(), mark.at));
-            (number, Line { text: line.to_owned(), key, mark })
+            (number, Line { text: line.to_owned(), key, id: 0, mark })
         })
         .collect()
 }
@@ -70,9 +72,16 @@ fn without_end(line: &str) -> &str {
     line.trim_end_matches(['\r', '\n'])
 }
 
-/// Returns whether both have the same lines.
+/// Returns whether both have the same text.
 pub(super) fn are_equal(a: &[Line], b: &[Line]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.key == b.key)
+}
+
+/// Returns the places where two versions of a page have other lines.
+fn changed(a: &[Line], b: &[Line]) -> Vec<ChangedLines> {
+    let ids =
+        |lines: &[Line]| lines.iter().map(|line| format!("{}\n", line.id)).collect::<String>();
+    changed_lines(&ids(a), &ids(b))
 }
 
 /// Returns frontmatter and body of lines. Each line but the last one ends.
@@ -88,7 +97,7 @@ pub(super) fn join(lines: &[Line]) -> (String, String) {
     (head, body)
 }
 
-fn keys(lines: &[Line]) -> String {
+pub(super) fn keys(lines: &[Line]) -> String {
     lines.iter().flat_map(|line| [line.key.as_str(), "\n"]).collect()
 }
 
@@ -135,24 +144,6 @@ pub(super) fn marks(lines: &[Line], content: &Content) -> Vec<LineMark> {
     }
 }
 
-/// Gives `lines` of `after`, a version in which somebody's move turned links, the keys that they
-/// have in `before`, the version before it.
-pub(super) fn turn_back(lines: &mut [Line], before: &[Line], after: &[Line]) {
-    let mut turned: HashMap<&str, &str> = HashMap::new();
-    for ChangedLines { old, new } in changed_lines(&keys(before), &keys(after)) {
-        if old.len() == new.len() {
-            let pairs = before.get(old).unwrap_or_default().iter();
-            let pairs = pairs.zip(after.get(new).unwrap_or_default());
-            turned.extend(pairs.map(|(old, new)| (new.key.as_str(), old.key.as_str())));
-        }
-    }
-    for line in lines {
-        if let Some(key) = turned.get(line.key.as_str()) {
-            line.key = (*key).to_owned();
-        }
-    }
-}
-
 /// A text from which the changes of a version are taken back.
 #[derive(Debug, Default)]
 pub(super) struct Reversed {
@@ -169,20 +160,21 @@ pub(super) fn reverse(
     now: Vec<Line>,
     turns_links: bool,
 ) -> Reversed {
-    if are_equal(written, &now) {
-        return Reversed { lines: parent.to_vec(), conflicts: Vec::new() };
-    }
-    let (text, now_text) = (keys(written), keys(&now));
+    let ids = |lines: &[Line]| lines.iter().map(|line| line.id).collect::<HashSet<u32>>();
+    let (in_parent, others) = (ids(parent), changed(written, &now));
+    let elsewhere =
+        others.iter().flat_map(|change| now.get(change.new.clone()).unwrap_or_default());
     let mut reversal = Reversal {
         written,
         parent,
-        now,
-        hunks: changed_lines(&text, &keys(parent)),
-        others: changed_lines(&text, &now_text),
+        added: ids(written).difference(&in_parent).copied().collect(),
+        moved: elsewhere.map(|line| line.id).filter(|id| in_parent.contains(id)).collect(),
+        hunks: changed(written, parent),
         kept: Vec::new(),
-        moved: HashMap::new(),
         turns_links,
         out: Reversed::default(),
+        others,
+        now,
     };
     reversal.match_lines();
     for at in 0..=written.len() {
@@ -202,8 +194,10 @@ struct Reversal<'a> {
     others: Vec<ChangedLines>,
     /// For each line of `written`, the line of `now` that it still is.
     kept: Vec<Option<usize>>,
-    /// Lines that the version added and that are not at their place any more, with their number.
-    moved: HashMap<String, usize>,
+    /// The lines that the version added.
+    added: HashSet<u32>,
+    /// Lines of `parent` that others put in another place.
+    moved: HashSet<u32>,
     turns_links: bool,
     out: Reversed,
 }
@@ -221,19 +215,6 @@ impl Reversal<'_> {
         }
         let rest = self.written.len() - line;
         self.kept.extend((at..).take(rest).map(Some));
-        for hunk in &self.hunks {
-            let restored = self.parent.get(hunk.new.clone()).unwrap_or_default();
-            for index in hunk.old.clone() {
-                let key = &self.written[index].key;
-                let is_added = !restored.iter().any(|line| line.key == *key);
-                if self.kept[index].is_none()
-                    && is_added
-                    && !self.written[index].text.trim().is_empty()
-                {
-                    *self.moved.entry(key.clone()).or_default() += 1;
-                }
-            }
-        }
     }
 
     fn hunk_of(&self, line: usize) -> Option<ChangedLines> {
@@ -274,7 +255,8 @@ impl Reversal<'_> {
 
     /// Adds the lines that the hunk removed.
     fn restore(&mut self, hunk: &ChangedLines, other: Option<&ChangedLines>) {
-        let lines = self.parent.get(hunk.new.clone()).unwrap_or_default().to_vec();
+        let mut lines = self.parent.get(hunk.new.clone()).unwrap_or_default().to_vec();
+        lines.retain(|line| !self.moved.contains(&line.id));
         if lines.is_empty() || self.is_paired(hunk) {
             return;
         }
@@ -312,8 +294,7 @@ impl Reversal<'_> {
             self.conflict("does not come back, because it was removed since", &restored);
         }
         for (index, mut line) in lines.into_iter().enumerate() {
-            if let Some(count) = self.moved.get_mut(&line.key).filter(|count| **count > 0) {
-                *count -= 1;
+            if self.added.contains(&line.id) {
                 continue;
             }
             let is_turned = self.turns_links && self.turn(&mut line, change.old.start + index);
@@ -348,7 +329,7 @@ impl Reversal<'_> {
 }
 
 /// Returns the part of two lines that differs, up to the ends of its link.
-fn differing_link<'a>(new: &'a str, old: &'a str) -> Option<(&'a str, &'a str)> {
+pub(super) fn differing_link<'a>(new: &'a str, old: &'a str) -> Option<(&'a str, &'a str)> {
     let same = |a: char, b: char| a == b;
     let prefix: usize = new
         .chars()

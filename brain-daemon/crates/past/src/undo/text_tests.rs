@@ -1,15 +1,30 @@
 use brain_page::Frontmatter;
 use brain_store::{Author, Content, LineMark, PageRecord};
 
+use super::super::identity::{LineIds, VersionKind};
 use super::*;
 
 fn text(text: &str) -> Vec<Line> {
     lines(&PageRecord::default(), &Content { body: text.into(), ..Content::default() })
 }
 
-fn reversed(written: &str, parent: &str, now: &str) -> (String, usize) {
-    let done = reverse(&text(written), &text(parent), text(now), false);
+/// Reverses the second of several versions of a page from the last one.
+fn reverse_second(mut versions: Vec<Vec<Line>>, turns_links: bool) -> Reversed {
+    let mut ids = LineIds::default();
+    for lines in &mut versions {
+        ids.follow(lines, VersionKind::Written);
+    }
+    let now = versions.pop().unwrap();
+    reverse(&versions[1], &versions[0], now, turns_links)
+}
+
+fn reversed_of(versions: &[&str]) -> (String, usize) {
+    let done = reverse_second(versions.iter().map(|it| text(it)).collect(), false);
     (join(&done.lines).1, done.conflicts.len())
+}
+
+fn reversed(written: &str, parent: &str, now: &str) -> (String, usize) {
+    reversed_of(&[parent, written, now])
 }
 
 #[test]
@@ -49,6 +64,23 @@ fn only_the_lines_that_others_changed_stay() {
 #[test]
 fn a_line_that_was_only_moved_goes() {
     assert_eq!(reversed("a\nA\nb\nc\n", "a\nb\nc\n", "a\nb\nc\nA\n"), ("a\nb\nc\n".into(), 0));
+    // The version moved a line itself, and somebody moved it on.
+    assert_eq!(reversed("b\nc\na\n", "a\nb\nc\n", "b\na\nc\n"), ("b\na\nc\n".into(), 0));
+    // Code moves with its fences.
+    let written = "P\n```\ncode\n```\na\n";
+    assert_eq!(reversed(written, "P\na\n", "P\na\n```\ncode\n```\n"), ("P\na\n".into(), 0));
+}
+
+#[test]
+fn a_line_that_somebody_typed_again_stays() {
+    // The owner removed the client's task, and later wrote the same one.
+    let versions =
+        ["P\na\nb\n", "P\n- [ ] call Oda\na\nb\n", "P\na\nb\n", "P\na\nb\n- [ ] call Oda\n"];
+    assert_eq!(reversed_of(&versions), ("P\na\nb\n- [ ] call Oda\n".into(), 0));
+    // The owner's code has the same fences.
+    let written = "P\n```\ncode\n```\na\n";
+    let mine = "P\na\n```\nmine\n```\n";
+    assert_eq!(reversed(written, "P\na\n", mine), (mine.into(), 0));
 }
 
 #[test]
@@ -59,21 +91,12 @@ fn line_ends_stay_as_they_are() {
 #[test]
 fn a_link_is_turned_back_in_a_line_that_changed_since() {
     let turn = |now: &str| {
-        let (written, parent) =
-            (text("met [[p/jan-roe]] today\n"), text("met [[p/j-roe]] today\n"));
-        let done = reverse(&written, &parent, text(now), true);
+        let versions = ["met [[p/j-roe]] today\n", "met [[p/jan-roe]] today\n", now];
+        let done = reverse_second(versions.iter().map(|it| text(it)).collect(), true);
         (join(&done.lines).1, done.conflicts.len())
     };
     assert_eq!(turn("met [[p/jan-roe]] at noon\n"), ("met [[p/j-roe]] at noon\n".into(), 0));
     assert_eq!(turn("met nobody\n"), ("met nobody\n".into(), 1));
-}
-
-#[test]
-fn links_that_a_move_turned_hide_no_line() {
-    let mut now = text("o\nA [[new]]\nB\n");
-    turn_back(&mut now, &text("o\nA [[old]]\n"), &text("o\nA [[new]]\n"));
-    let done = reverse(&text("o\nA [[old]]\n"), &text("o\n"), now, false);
-    assert_eq!((join(&done.lines).1.as_str(), done.conflicts.len()), ("o\nB\n", 0));
 }
 
 #[test]
@@ -91,7 +114,7 @@ fn marks_follow_their_lines() {
     let found = marks(&marked, &with_origin);
     assert_eq!(found, [LineMark { first: 6, last: 6, author, at: 7 }]);
     // The line that comes back has the mark that it had.
-    let done = reverse(&text("a\nb\n"), &marked, text("a\nb\nc\n"), false);
+    let done = reverse_second(vec![marked, text("a\nb\n"), text("a\nb\nc\n")], false);
     let body = join(&done.lines).1;
     assert_eq!(marks(&done.lines, &Content { body: body.into(), ..Content::default() }).len(), 1);
 }
@@ -106,7 +129,7 @@ fn frontmatter_and_body_do_not_mix() {
     };
     let (written, parent) = (content("title: Bad\nsource_uri: x\n", "A\n"), Vec::new());
     let now = content("title: Bad\ntags: [mine]\nsource_uri: y\n", "A\n\ntitle: Bad\n");
-    let done = reverse(&written, &parent, now, false);
+    let done = reverse_second(vec![parent, written, now], false);
     assert_eq!(join(&done.lines), ("tags: [mine]\n".into(), "\ntitle: Bad\n".into()));
 }
 

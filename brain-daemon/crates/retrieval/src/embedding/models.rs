@@ -2,12 +2,16 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 
+use brain_config::SearchConfig;
+use brain_page::hex;
 use brain_protocol::{Command, Fault, KnownModelRow, ModelRow, Models};
+use sha2::{Digest, Sha256};
 
 use super::estimate::{EstimatedWork, approximate_time};
 use super::installed_models::directories;
-use super::{Caller, EmbeddingService};
+use super::{Caller, EmbeddingService, QUERY_DEADLINE};
 use brain_embed::inspect;
 use brain_embed::models::known_models::{KNOWN, KnownModel};
 use brain_embed::models::model_record::{ModelRecord, size};
@@ -54,6 +58,29 @@ impl EmbeddingService {
             installed: directories(&self.env.home.models()).into_iter().map(row).collect(),
             known: self.known_models()?,
         })
+    }
+
+    /// Names the models that rank, each with the beginning of a hash of what makes its vectors:
+    /// weights, settings, endpoint.
+    pub(crate) fn ranking_models(&self) -> String {
+        let until = Instant::now() + QUERY_DEADLINE;
+        let open = self.state.shared.wait_for_vectors(until, QUERY_DEADLINE);
+        let model = match (self.embedding_provider(), open) {
+            (None, _) => "no model".to_owned(),
+            (Some(provider), None) => provider.model,
+            (Some(_), Some(open)) => {
+                let identity = hex(&Sha256::digest(&open.space.identity).into());
+                format!("{} {}", open.space.model, &identity[..8])
+            }
+        };
+        let SearchConfig { rerank, rerank_model, .. } = &self.env.search;
+        match rerank {
+            Some(place) => {
+                let name = rerank_model.as_deref().unwrap_or("the last installed model");
+                format!("{model}, rerank {place:?} {name}")
+            }
+            None => model,
+        }
     }
 
     /// Warns if embedding has a problem.

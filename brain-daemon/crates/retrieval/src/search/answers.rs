@@ -20,7 +20,7 @@ use brain_questions::attendance::attended_event;
 use brain_questions::forms::{COUNT, is_person, question_form};
 use brain_questions::function_words::is_negated;
 use brain_questions::times::Order;
-use brain_search::{QuestionTerms, Subject};
+use brain_search::{Query, QuestionTerms, Subject};
 use brain_store::{PageEntry, Reader, StoreError};
 
 /// Number of words at the beginning of a question in which a word such as `many` is searched.
@@ -62,10 +62,16 @@ impl SearchService {
     ) -> Result<Option<DirectAnswer>, Fault> {
         let Some(index) = self.index.get() else { return Ok(None) };
         let view = caller.visibility().sources();
-        let rest = question.without_period();
-        let mut terms =
-            index.question_terms(&rest.query, view.as_deref()).map_err(|e| index_fault(&e))?;
-        rest.remove_period_names(&mut terms);
+        let terms_of = |query: &Query| {
+            index.question_terms(query, view.as_deref()).map_err(|e| index_fault(&e))
+        };
+        let (mut question, mut terms) = (question.clone(), terms_of(&question.query)?);
+        question.forget_period_in_name(&terms);
+        if question.times.period.is_some() {
+            let rest = question.without_period();
+            terms = terms_of(&rest.query)?;
+            rest.remove_period_names(&mut terms);
+        }
         let reader = self.store.read(caller.visibility())?.leaving_out_damage();
         let times = &question.times;
         let today = question.today;

@@ -143,10 +143,10 @@ fn is_command_of_a_page(
     reader: &Reader,
 ) -> Result<bool, Fault> {
     let text = question.query.text.to_lowercase();
-    let words: Vec<&str> = text.split_whitespace().collect();
+    let words: Vec<&str> = words_of_line(&text).collect();
     let options = words.windows(2).filter(|pair| is_option(pair[1]));
     let options: Vec<(&str, &str)> = options.map(|pair| (pair[0], pair[1])).collect();
-    if options.is_empty() || is_option(words[0]) {
+    if options.is_empty() || words.first().is_some_and(|first| is_option(first)) {
         return Ok(false);
     }
     let question =
@@ -165,10 +165,16 @@ fn is_command_of_a_page(
 /// Returns whether a line of `body` has `option` as a word and, before it, `before`.
 fn has_option(body: &str, before: &str, option: &str) -> bool {
     body.lines().any(|line| {
-        let mut words = line.split(|c: char| c.is_whitespace() || matches!(c, '`' | '(' | '"'));
+        let mut words = words_of_line(line);
         let begins = |word: &str| word == before || is_option(before);
         words.any(begins) && words.any(|word| word == option)
     })
+}
+
+/// Returns the words of a line, without the signs of code and quotes.
+fn words_of_line(line: &str) -> impl Iterator<Item = &str> {
+    let is_between = |c: char| c.is_whitespace() || matches!(c, '`' | '(' | '"' | '\'');
+    line.split(is_between).filter(|word| !word.is_empty())
 }
 
 #[cfg(test)]
@@ -180,6 +186,7 @@ mod tests {
         let body = "run `java -Xmx2g -jar app.jar`\n-car and jaguar\n";
         assert!(has_option(body, "java", "-jar"));
         assert!(has_option("find . -name x -type f", "x", "-type"));
+        assert!(has_option("`find . -name \"*.log\" -delete`", "*.log", "-delete"));
         assert!(!has_option(body, "jaguar", "-car"), "the option stands before the word");
         assert!(!has_option("java jar", "java", "-jar"));
         assert_eq!(listed(&["a".into(), "b c".into()], "or"), "\"a\" or \"b c\"");

@@ -286,12 +286,14 @@ impl<'a> SearchRun<'a> {
             return Ok(list);
         }
         let related = relations(reader, terms, positions, admits)?;
-        if related.related.is_empty()
-            && let Some(list) = lists.by_day(admits)?
-        {
-            return Ok(list);
+        if !related.related.is_empty() {
+            return Ok(related);
         }
-        Ok(related)
+        let list = match lists.by_day(admits)? {
+            Some(list) => Some(list),
+            None => lists.valued(admits)?,
+        };
+        Ok(list.unwrap_or(related))
     }
 
     /// Returns the ages of these pages in days, by page id.

@@ -13,6 +13,8 @@ use super::names::Names;
 
 /// A field with more values than this holds many.
 const MAX_VALUES: usize = 4;
+/// A field that a thing has more statements of is a log or a list. All of them are compared.
+const MAX_CLAIMS: usize = 500;
 /// Maximum number of days between two dated lines that are compared. What held a year ago may have
 /// ended without a line that says so.
 const MAX_DAYS_APART: i32 = 365;
@@ -83,7 +85,7 @@ impl Claims {
     pub fn contradictions(self, names: &PageNames) -> Vec<Contradiction> {
         let mut found: Vec<(Rank, Contradiction)> = Vec::new();
         for ((subject, field), mut claims) in self.groups {
-            if claims.len() < 2 || self.lists.contains(&field) {
+            if !(2..=MAX_CLAIMS).contains(&claims.len()) || self.lists.contains(&field) {
                 continue;
             }
             drop_lists(&mut claims, &names.0);

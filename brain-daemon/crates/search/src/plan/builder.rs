@@ -357,6 +357,7 @@ impl<'a> Builder<'a> {
         WordGroup {
             terms: self.forms(word),
             exact: word.exact.as_deref().map(HashedTerm::new),
+            is_number: word.kind == Kind::Whole && numbers::is_number(&word.text),
             exact_weight: match (tells_signs, word.is_alone) {
                 (false, _) if word.kind == Kind::Whole => NUMBER_WEIGHT,
                 (false, _) => EXACT_WEIGHT,
@@ -379,6 +380,7 @@ impl<'a> Builder<'a> {
             slug: hashed_key(key::SLUG_WORD, text),
             exact: None,
             exact_weight: EXACT_WEIGHT,
+            is_number: false,
             joined: Vec::new(),
             spelling_of: None,
         }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::PageRecord;
+
 /// A change of a page. The row's key is the store's change number, which orders all changes; the
 /// clock does not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,6 +33,21 @@ pub struct StepRecord {
     pub made_from: Vec<Origin>,
     /// Number of the first step of the same write: a move and a merge change several pages at once.
     pub write: u64,
+    /// The page's file from the source's root after the step, if it is not the slug with `.md`.
+    pub path: Option<String>,
+}
+
+impl StepRecord {
+    /// Returns the page's file from the source's root after the step.
+    pub fn file_path(&self) -> String {
+        self.path.clone().unwrap_or_else(|| format!("{}.md", self.slug))
+    }
+
+    /// Returns what [`StepRecord::path`] has for a page.
+    pub(crate) fn path_of(record: &PageRecord, slug: &str) -> Option<String> {
+        let is_of_slug = record.source_path.strip_suffix(".md") == Some(slug);
+        (!is_of_slug).then(|| record.source_path.clone())
+    }
 }
 
 /// The first fields of a [`StepRecord`], for reads of many steps.
@@ -119,12 +136,14 @@ pub struct UndoAct {
     pub taken_back: Vec<u64>,
     /// The steps that it made.
     pub made: Vec<u64>,
-    /// The undos that it took back, if it is a redo.
+    /// The undos that it took back, if it is the last part of a redo.
     pub redo_of: Vec<u64>,
     /// Whether it was taken back by a redo.
     pub is_redone: bool,
     /// The first of the acts that one request led to: each page that is moved back is one.
     pub part_of: u64,
+    /// Whether it is a redo, or a part of one.
+    pub is_redo: bool,
 }
 
 /// Returns what stands for a purged page's slug: its name may be what had to go.

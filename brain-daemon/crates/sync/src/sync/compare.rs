@@ -3,9 +3,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use brain_page::assign_slugs;
 use brain_protocol::Slug;
 
+use super::listing::NewSlug;
 use brain_files::{MarkdownFile, ScanReport};
 use brain_pages::files::read::{FileToRead, is_as_recorded};
 use brain_store::{FileRecord, PageRecord, Reader, StoreError};
@@ -40,7 +40,7 @@ pub(super) struct SyncPlan {
     /// Unchanged files that failed before, and files that cannot get a slug: path and reason.
     pub(super) failed: Vec<(String, String)>,
     pub(super) to_read: Vec<FileToRead>,
-    /// Slugs for files without a page. Pages with such a slug are not deleted.
+    /// Slugs of other files without a page. Pages with such a slug are not deleted.
     pub(super) claimed_slugs: HashSet<Slug>,
     /// Pages without a file.
     pub(super) missing: Vec<u64>,
@@ -48,46 +48,36 @@ pub(super) struct SyncPlan {
     pub(super) stale: Vec<String>,
 }
 
-/// Plans a sync. `files_without_page` are the paths of all files of the source without a page; some
-/// of them may need the same slug. `is_taken` returns whether another file has a slug already.
+/// Plans a sync of the files that were found. `new_slugs` has the slugs of those without a page, in
+/// their order. The files become a part of the plan: there can be a million.
 pub(super) fn compare(
     reader: &Reader,
     known: &KnownFiles,
-    found: &ScanReport,
-    files_without_page: &[String],
+    found: ScanReport,
+    new_slugs: Vec<Option<NewSlug>>,
     full: bool,
-    is_taken: impl Fn(&Slug) -> bool,
 ) -> Result<SyncPlan, StoreError> {
     let mut plan = SyncPlan::default();
-    let paths: Vec<&str> = files_without_page.iter().map(String::as_str).collect();
-    let slugs = assign_slugs(&paths, is_taken);
-    let mut new_slugs: HashMap<&str, _> = paths.into_iter().zip(slugs).collect();
-    let mut present = HashSet::with_capacity(found.files.len());
-    for file in &found.files {
-        present.insert(file.path.as_str());
+    plan.add_gone_files(known, &found);
+    let mut new_slugs = new_slugs.into_iter();
+    for file in found.files {
         let page = known.paths.get(&file.path).copied();
         let row = known.rows.get(&file.path).filter(|row| row.page == page);
-        let new = match page.is_none().then(|| new_slugs.remove(file.path.as_str())).flatten() {
+        let new = match page.is_none().then(|| new_slugs.next().flatten()).flatten() {
             None => None,
-            Some(Ok(slug)) => {
-                plan.claimed_slugs.insert(slug.clone());
-                Some(slug)
-            }
+            Some(Ok(slug)) => Some(slug),
             Some(Err(reason)) => {
-                plan.failed.push((file.path.clone(), reason.to_string()));
+                plan.failed.push((file.path, reason.to_string()));
                 continue;
             }
         };
         if let Some(row) = row.filter(|row| !full && is_as_recorded(row, file.stat)) {
+            plan.claimed_slugs.extend(new);
             plan.skip_unchanged(&file.path, row);
             continue;
         }
         plan.to_read.extend(file_to_read(reader, file, (page, row), new)?);
     }
-    plan.add_gone_files(known, |path| {
-        // A file that cannot be read is not gone.
-        !present.contains(path) && !found.unreadable.iter().any(|(part, _)| covers(part, path))
-    });
     Ok(plan)
 }
 
@@ -100,8 +90,16 @@ impl SyncPlan {
         }
     }
 
-    /// Adds the pages whose file is gone, and the rows of files that are gone and have no page.
-    fn add_gone_files(&mut self, known: &KnownFiles, is_gone: impl Fn(&str) -> bool) {
+    /// Adds the pages whose file is gone, and the rows of files that are gone and have no page. A
+    /// file that cannot be read is not gone.
+    fn add_gone_files(&mut self, known: &KnownFiles, found: &ScanReport) {
+        if known.paths.is_empty() && known.rows.is_empty() {
+            return;
+        }
+        let present: HashSet<&str> = found.files.iter().map(|file| file.path.as_str()).collect();
+        let is_gone = |path: &str| {
+            !present.contains(path) && !found.unreadable.iter().any(|(part, _)| covers(part, path))
+        };
         let mut missing: Vec<_> = known.paths.iter().filter(|(path, _)| is_gone(path)).collect();
         missing.sort();
         self.missing = missing.into_iter().map(|(_, id)| *id).collect();
@@ -118,7 +116,7 @@ impl SyncPlan {
 /// if it has neither.
 fn file_to_read(
     reader: &Reader,
-    file: &MarkdownFile,
+    file: MarkdownFile,
     (page, row): (Option<u64>, Option<&FileRecord>),
     new_slug: Option<Slug>,
 ) -> Result<Option<FileToRead>, StoreError> {
@@ -135,11 +133,11 @@ fn file_to_read(
         row.problem.is_none() && active.is_some_and(|record| record.seq == row.seq)
     };
     Ok(Some(FileToRead {
-        path: file.path.clone(),
+        path: file.path,
         size: file.stat.size,
         slug,
         has_page: page.is_some(),
         synced_digest: row.filter(is_synced).map(|row| row.digest),
-        provenance: record.map(|record| record.provenance),
+        provenance: record.map(|record| Box::new(record.provenance)),
     }))
 }

@@ -2,7 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use brain_protocol::{Fault, SourceId};
+use brain_page::assign_slugs;
+use brain_protocol::{Fault, NameError, Slug, SourceId};
 
 use super::SyncOptions;
 use super::compare::{MissingPage, covers};
@@ -10,6 +11,9 @@ use super::decide::SyncContext;
 use super::survey::Survey;
 use brain_files::{IgnoreRules, RootDir};
 use brain_store::{FileState, Reader, StoreError};
+
+/// The slug of a new file, or why it gets none.
+pub(super) type NewSlug = Result<Slug, NameError>;
 
 /// Walks the directory. Returns the survey, or the reason why the source cannot be read.
 pub(super) fn walk(
@@ -47,25 +51,26 @@ pub(super) fn has_pages(
     Ok(false)
 }
 
-/// Returns the paths of all files of the source without a page, or none if the survey has none. A
-/// new file needs all of them, because another new file may get the same slug.
-pub(super) fn files_without_page(
+/// Returns the slugs of the survey's files without a page, in their order; `None` for a file that
+/// is gone meanwhile. All files of the source without a page take part, because several of them may
+/// need the same slug.
+pub(super) fn new_slugs(
     reader: &Reader,
     source: &SourceId,
     (files, rules): (Option<&RootDir>, &IgnoreRules),
     survey: &Survey,
     options: SyncOptions<'_>,
-) -> Result<Vec<String>, Fault> {
-    let without = |survey: &Survey| -> Vec<String> {
-        let files = survey.found.files.iter();
-        let new = files.filter(|file| !survey.known.paths.contains_key(&file.path));
-        new.map(|file| file.path.clone()).collect()
-    };
-    let in_scope = without(survey);
+    is_taken: impl Fn(&Slug) -> bool,
+) -> Result<Vec<Option<NewSlug>>, Fault> {
+    let in_scope = survey.paths_without_page();
     let Some(files) = files.filter(|_| !options.is_whole() && !in_scope.is_empty()) else {
-        return Ok(in_scope);
+        return Ok(assign_slugs(&in_scope, is_taken).into_iter().map(Some).collect());
     };
-    Ok(without(&Survey::new(reader, source, (files, rules), &[String::new()], false)?))
+    let all = Survey::new(reader, source, (files, rules), &[String::new()], false)?;
+    let paths = all.paths_without_page();
+    let slugs = assign_slugs(&paths, is_taken);
+    let mut slugs: HashMap<&str, NewSlug> = paths.into_iter().zip(slugs).collect();
+    Ok(in_scope.into_iter().map(|path| slugs.remove(path)).collect())
 }
 
 /// Returns the active pages among those without a file, except pages whose file is not written

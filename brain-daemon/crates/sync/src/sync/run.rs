@@ -12,7 +12,7 @@ use super::beside;
 use super::compare::{MissingPage, compare, covers};
 use super::decide::SyncContext;
 use super::document_sync::DocumentSync;
-use super::listing::{active_pages, files_without_page, has_pages, missing_pages, walk};
+use super::listing::{active_pages, has_pages, missing_pages, new_slugs, walk};
 use super::removals::are_too_many;
 use super::renames::{Move, RenameSearch};
 use super::survey::Survey;
@@ -81,7 +81,7 @@ impl EarlyEnd {
 struct SourceChanges {
     moves: Vec<Move>,
     to_read: Vec<FileToRead>,
-    /// Slugs of files without a page. Pages with such a slug are not deleted.
+    /// Slugs of files without a page that are not read. Pages with such a slug are not deleted.
     claimed_slugs: HashSet<Slug>,
     missing: Vec<MissingPage>,
     /// The number of active pages of the source; 0 if none is missing.
@@ -192,7 +192,7 @@ impl<'a> SyncRun<'a> {
         let mut survey = self.survey(&reader, context)?;
         let documents = std::mem::take(&mut survey.documents);
         self.report_survey(&survey);
-        let mut changes = self.compare(&reader, context, &survey)?;
+        let mut changes = self.compare(&reader, context, survey)?;
         drop(reader);
         self.check_cancelled(self.done)?;
         if !self.has_same_disks() {
@@ -200,7 +200,7 @@ impl<'a> SyncRun<'a> {
         }
         self.move_pages(context, &mut changes)?;
         self.store_changed_files(context, &changes.to_read)?;
-        self.hold_pages(context, &changes.claimed_slugs, &mut changes.missing);
+        self.hold_pages(context, &mut changes);
         self.delete_pages(context, &changes.missing, changes.pages)?;
         self.sync_documents(context, &documents)?;
         Ok(changes.stale)
@@ -257,22 +257,21 @@ impl<'a> SyncRun<'a> {
         &mut self,
         reader: &Reader,
         context: &SyncContext,
-        survey: &Survey,
+        survey: Survey,
     ) -> Result<SourceChanges, EarlyEnd> {
-        let Survey { found, known, .. } = survey;
         let files = (self.files.as_deref(), &*context.rules);
-        let files_without_page = files_without_page(reader, self.id, files, survey, self.options)?;
         let is_taken = |slug: &Slug| context.has_other_file(reader, slug);
-        let full = self.options.full;
-        let plan = compare(reader, known, found, &files_without_page, full, is_taken)?;
-        self.tally.report.unchanged = plan.unchanged + survey.unchanged;
+        let new = new_slugs(reader, self.id, files, &survey, self.options, is_taken)?;
+        let Survey { found, known, unchanged, .. } = survey;
+        let plan = compare(reader, &known, found, new, self.options.full)?;
+        self.tally.report.unchanged = plan.unchanged + unchanged;
         self.done = self.tally.report.unchanged + plan.failed.len() as u64;
         for (path, reason) in plan.failed {
             self.tally.fail(path, reason);
         }
         let missing = missing_pages(reader, context, &plan.missing)?;
         let (scope, since) = (self.options.scope, self.last_sync_at());
-        let search = RenameSearch { reader, context, known, scope, since };
+        let search = RenameSearch { reader, context, known: &known, scope, since };
         let moves = search.find(&missing, &plan.to_read, &|| self.should_continue(self.done))?;
         let pages = if missing.is_empty() { 0 } else { active_pages(reader, self.id)? };
         let (to_read, claimed_slugs, stale) = (plan.to_read, plan.claimed_slugs, plan.stale);
@@ -331,9 +330,7 @@ impl<'a> SyncRun<'a> {
         for page in changes.missing.extract_if(.., |page| moved.contains(&page.record.id)) {
             context.freed_slugs.extend(dry_run.then_some(page.slug));
         }
-        for file in changes.to_read.extract_if(.., |file| moved_paths.contains(&file.path)) {
-            changes.claimed_slugs.remove(&file.slug);
-        }
+        changes.to_read.retain(|file| !moved_paths.contains(&file.path));
         Ok(())
     }
 
@@ -371,17 +368,18 @@ impl<'a> SyncRun<'a> {
         Ok(())
     }
 
-    /// Takes out of `missing` the pages that must not be deleted.
-    fn hold_pages(
-        &mut self,
-        context: &SyncContext,
-        claimed_slugs: &HashSet<Slug>,
-        missing: &mut Vec<MissingPage>,
-    ) {
+    /// Takes out of the missing pages those that must not be deleted.
+    fn hold_pages(&mut self, context: &SyncContext, changes: &mut SourceChanges) {
+        let SourceChanges { missing, to_read, claimed_slugs, .. } = changes;
+        if missing.is_empty() {
+            return;
+        }
+        let new = to_read.iter().filter(|file| !file.has_page).map(|file| &file.slug);
+        let claimed: HashSet<&Slug> = new.chain(claimed_slugs.iter()).collect();
         // A page is not missing if another file has its slug now. Nor if its file is back, unless
         // the rules leave it out: editors remove a file for a moment while they save it.
         missing.retain(|page| {
-            !claimed_slugs.contains(&page.slug)
+            !claimed.contains(&page.slug)
                 && (!context.has_file(&page.record.source_path)
                     || context.is_left_out(&page.record))
         });

@@ -77,6 +77,12 @@ impl Survey {
         Ok(survey)
     }
 
+    /// Returns the paths of the files that have no page.
+    pub(super) fn paths_without_page(&self) -> Vec<&str> {
+        let paths = self.found.files.iter().map(|file| file.path.as_str());
+        paths.filter(|path| !self.known.paths.contains_key(*path)).collect()
+    }
+
     /// Counts a file if it is unchanged; otherwise adds it with its rows. Adds the rows before it,
     /// which have no file any more.
     fn add_file(

@@ -1,30 +1,27 @@
-//! The notice on a saved answer whose cited texts changed.
+//! The notice on a saved answer or idea whose cited texts changed.
 
 use brain_core::NoProgress;
-use brain_protocol::{Fault, PageRef, StaleAnswerList, StaleCitation};
+use brain_protocol::{Fault, PageRef, StaleAnswerList, StaleCitation, keeps_citations};
 use maud::{Markup, html};
 
 use super::Reading;
 use crate::page_path::page_path;
 use crate::text::Text;
 
-/// The `source_kind` of a saved answer.
-const ANSWER: &str = "answer";
-
-/// Shows what changed, if the page is a stale answer. Blocks.
+/// Shows what changed, if the page is stale. Blocks.
 pub(super) fn notice(reading: &Reading<'_>) -> Markup {
     match changes(reading) {
         Ok(changes) if changes.is_empty() => html! {},
         Ok(changes) => html! {
             div class="notice" role="note" {
-                p { "Pages that this answer cites have changed since. Ask again before you rely on it." }
+                p { "Pages that this text cites have changed since. Ask again before you rely on it." }
                 ul { @for change in &changes { li { (row(change)) } } }
             }
         },
         // The page itself can be read.
         Err(fault) => html! {
             p class="notice" role="note" {
-                "Whether the pages that this answer cites have changed is not known: "
+                "Whether the pages that this text cites have changed is not known: "
                 (Text(&fault.message))
             }
         },
@@ -33,10 +30,11 @@ pub(super) fn notice(reading: &Reading<'_>) -> Markup {
 
 fn changes(reading: &Reading<'_>) -> Result<Vec<StaleCitation>, Fault> {
     let page = &reading.page;
-    if page.source_kind.as_deref() != Some(ANSWER) {
+    if !keeps_citations(&page.page_type) {
         return Ok(Vec::new());
     }
-    let request = StaleAnswerList { page: Some(PageRef::new(&page.source_id, &page.slug)) };
+    let page = Some(PageRef::new(&page.source_id, &page.slug));
+    let request = StaleAnswerList { page, names_only: false };
     let reply = reading.brain.run(&reading.session.caller, request, &NoProgress)?;
     Ok(reply.answers.into_iter().flat_map(|answer| answer.changes).collect())
 }

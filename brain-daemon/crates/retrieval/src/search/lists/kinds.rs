@@ -12,6 +12,8 @@ use super::ListReader;
 
 /// Maximum number of pages of a kind that are read.
 const MAX_PAGES: usize = 5_000;
+/// Maximum number of pages of a small kind.
+const MAX_SMALL: usize = 300;
 /// Maximum depth of folders that can be kinds.
 const MAX_DEPTH: usize = 3;
 /// Maximum number of rows that are read to find the folders of a source.
@@ -21,22 +23,29 @@ const MAX_STEPS: usize = 5_000;
 pub(super) const CUT_DOUBT: &str = "whether other pages fit: more pages exist than were read";
 
 /// The pages of a kind.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct KindPages {
     pub(super) pages: Vec<PageEntry>,
     /// The ids of the pages.
     pub(super) ids: HashSet<u64>,
     /// Whether there are more pages than were read.
     pub(super) is_cut: bool,
+    /// Maximum number of pages.
+    max: usize,
 }
 
 impl KindPages {
+    /// Creates a list of at most `max` pages.
+    pub(super) fn new(max: usize) -> Self {
+        Self { pages: Vec::new(), ids: HashSet::new(), is_cut: false, max }
+    }
+
     /// Adds a page. Returns whether more may be added.
     fn add(&mut self, page: PageEntry) -> bool {
         if self.ids.contains(&page.2.id) {
             return true;
         }
-        if self.pages.len() >= MAX_PAGES {
+        if self.pages.len() >= self.max {
             self.is_cut = true;
             return false;
         }
@@ -50,10 +59,8 @@ impl ListReader<'_> {
     /// Returns the pages of the kind that `word` names: a type or a folder, else a source, else a
     /// tag. `None` if no page is of that kind.
     pub(super) fn kind_pages(&self, word: &QuestionWord) -> Result<Option<KindPages>, Fault> {
-        let mut found = KindPages::default();
-        for page_type in self.reader.page_types()?.iter().filter(|kind| is_kind(word, kind)) {
-            self.add_labelled(PageLabel::Type(page_type), &mut found)?;
-        }
+        let mut found = KindPages::new(MAX_PAGES);
+        self.add_of_type(word, &mut found)?;
         let sources = self.reader.sources()?;
         for (source, _) in &sources {
             if self.source.is_some_and(|only| only != source) {
@@ -81,6 +88,31 @@ impl ListReader<'_> {
             }
         }
         Ok((!found.pages.is_empty()).then_some(found))
+    }
+
+    /// Returns the pages of a type, or of a folder at the top of a source, that the word at `at`
+    /// names. `None` if there are none or more than [`MAX_SMALL`]. Reads so few rows that a search
+    /// can ask for it.
+    pub(super) fn small_kind(&self, at: usize) -> Result<Option<KindPages>, Fault> {
+        let Some(word) = self.terms.words.get(at) else { return Ok(None) };
+        let mut found = KindPages::new(MAX_SMALL);
+        self.add_of_type(word, &mut found)?;
+        let typed = self.typed(at).to_lowercase();
+        for (source, _) in &self.reader.sources()? {
+            for folder in [format!("{typed}/"), format!("{typed}s/")] {
+                let each = |page| Ok(found.add(page));
+                self.reader.pages_in_order_below(source, (&folder, ""), each)?;
+            }
+        }
+        Ok((!found.pages.is_empty() && !found.is_cut).then_some(found))
+    }
+
+    /// Adds the pages of the types that `word` names.
+    fn add_of_type(&self, word: &QuestionWord, found: &mut KindPages) -> Result<(), Fault> {
+        for page_type in self.reader.page_types()?.iter().filter(|kind| is_kind(word, kind)) {
+            self.add_labelled(PageLabel::Type(page_type), found)?;
+        }
+        Ok(())
     }
 
     /// Adds the pages with a label.
@@ -162,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_list_is_cut_by_the_first_other_page_after_its_limit() {
-        let mut found = KindPages::default();
+        let mut found = KindPages::new(MAX_PAGES);
         for id in 0..MAX_PAGES as u64 {
             assert!(found.add(page(id)));
         }

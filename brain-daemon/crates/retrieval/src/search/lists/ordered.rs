@@ -2,7 +2,7 @@
 
 use brain_base::clock::local_date;
 use brain_protocol::Fault;
-use brain_questions::function_words::folder_word;
+use brain_questions::function_words::{folder_word, is_item};
 use brain_questions::ordered::{OrderedQuestion, ordered_question};
 use brain_questions::times::Order;
 use brain_store::PageEntry;
@@ -111,11 +111,15 @@ impl ListReader<'_> {
                 return Ok(Some(kind));
             }
         }
+        if let Some(kind) = self.kind_of_items(question)? {
+            return Ok(Some(kind));
+        }
         // `the last note about gardens`, where no folder has the name `notes`
         let Some(ids) = with_text.filter(|_| question.is_any_page) else { return Ok(None) };
         let mut ids: Vec<u64> = ids.into_iter().collect();
         ids.sort_unstable_by(|a, b| b.cmp(a));
-        let mut found = KindPages { is_cut: ids.len() > MAX_PAGES, ..KindPages::default() };
+        let mut found = KindPages::new(MAX_PAGES);
+        found.is_cut = ids.len() > MAX_PAGES;
         for id in ids.into_iter().take(MAX_PAGES) {
             found.pages.extend(self.page(id)?);
         }
@@ -123,13 +127,26 @@ impl ListReader<'_> {
         Ok(Some(found))
     }
 
-    /// Returns whether each of `words`, except the one at `kind`, is in a name of the page or names
-    /// a kind of it.
+    /// Returns the pages of the kind after a noun that stands for any of its pages: `the last post of
+    /// the blog`.
+    fn kind_of_items(&self, question: &OrderedQuestion) -> Result<Option<KindPages>, Fault> {
+        let word = |at: &usize| self.terms.words.get(*at);
+        let [about] = question.about.as_slice() else { return Ok(None) };
+        let mut nouns = question.kinds.iter().filter(|at| *at != about);
+        match (nouns.all(|at| word(at).is_some_and(is_item)), word(about)) {
+            (true, Some(kind)) => self.kind_pages(kind),
+            _ => Ok(None),
+        }
+    }
+
+    /// Returns whether each of `words`, except the one at `kind`, is in a name of the page, names a
+    /// kind of it, or stands for any page of a kind.
     fn has_names(&self, page: &PageEntry, words: &[usize], kind: usize) -> bool {
         let names = names(page);
         let asked = words.iter().filter(|at| **at != kind);
         asked.filter_map(|at| self.terms.words.get(*at)).all(|word| {
-            self.is_of_kind(page, word)
+            is_item(word)
+                || self.is_of_kind(page, word)
                 || names.iter().flatten().any(|own| word.similarity(own) >= 1.0)
         })
     }

@@ -11,16 +11,19 @@ use brain_search::{QuestionWord, Subject};
 use brain_store::{Content, PageEntry, StoreError, unless_damaged};
 use jiff::civil::Date;
 
-use super::kinds::CUT_DOUBT;
+use super::super::relations::Relations;
+use super::kinds::{CUT_DOUBT, KindPages};
 use super::labels::labelled_values;
 use super::names_in_text::link_in;
 use super::people_in_pages::linked_page;
-use super::{ListAnswer, ListEntry, ListReader, PageList, folded_words, names};
+use super::{ListAnswer, ListEntry, ListReader, PageList, folded_words, names, relations};
 
 /// The similarity of a word and a key that mean the same.
 const MIN_SIMILARITY: f32 = 0.8;
 /// Number of content words in which the kind is searched: `low priority projects`.
 const KIND_WORDS: usize = 3;
+/// The weight of a page with the values in a search: that of a link whose sentence says all.
+const VALUE_WEIGHT: f32 = 1.0;
 /// Keys of a page's name: their values are no answers.
 const NAME_KEYS: [&str; 6] = ["title", "aliases", "alias", "permalink", "id", "slug"];
 
@@ -40,41 +43,70 @@ impl ListReader<'_> {
         for at in content.iter().take(KIND_WORDS) {
             let Some(word) = self.terms.words.get(*at) else { continue };
             let Some(kind) = self.kind_pages(word)? else { continue };
-            let conditions = self.conditions(&content, *at)?;
-            let mut list = PageList {
-                noun: self.typed(*at).to_owned(),
-                subjects: self.named_pages(),
-                origin: "values",
-                ..PageList::default()
-            };
-            let (mut used, mut lacking) = (HashSet::new(), Vec::new());
-            for page in kind.pages {
-                let content = unless_damaged(self.reader.content(&page.2))?;
-                let Some(Content { frontmatter, .. }) = content else { continue };
-                let Ok(frontmatter) = frontmatter.parsed() else { continue };
-                if let Some(keys) = conditions.keys_of(frontmatter, self) {
-                    used.extend(keys);
-                    list.pages.push(page);
-                } else {
-                    lacking.push(frontmatter.keys().map(str::to_owned).collect::<Vec<_>>());
-                }
+            if let Some(list) = self.with_values_of_kind(&content, *at, kind)? {
+                return Ok(Some(list));
             }
-            if list.pages.is_empty() {
-                continue;
-            }
-            let mut keys: Vec<String> = used.into_iter().collect();
-            keys.sort_unstable();
-            let without = |has: &&Vec<String>| keys.iter().all(|key| !has.contains(key));
-            let count = lacking.iter().filter(without).count();
-            if kind.is_cut {
-                list.doubt = Some(CUT_DOUBT.into());
-            } else if count > 0 {
-                let noun = if count == 1 { "page" } else { "pages" };
-                list.doubt = Some(format!("{count} {noun} without \"{}\"", keys.join("\", \"")));
-            }
-            return Ok(Some(list));
         }
         Ok(None)
+    }
+
+    /// As [`Self::with_values`], for a small kind: these pages as a search ranks them.
+    pub(in super::super) fn valued(
+        &self,
+        admits: &dyn Fn(u64) -> bool,
+    ) -> Result<Option<Relations>, Fault> {
+        let Some(content) = property_words(self.terms) else { return Ok(None) };
+        for at in content.iter().take(KIND_WORDS) {
+            let Some(kind) = self.small_kind(*at)? else { continue };
+            let Some(list) = self.with_values_of_kind(&content, *at, kind)? else { continue };
+            let ids = list.pages.iter().map(|page| page.2.id).filter(|id| admits(*id));
+            let weighted = ids.map(|id| (id, VALUE_WEIGHT));
+            return Ok(relations(weighted, HashSet::new(), "it has the value"));
+        }
+        Ok(None)
+    }
+
+    /// Returns the pages of the kind that the word at `at` names whose values have all other words
+    /// of `content`. `None` if there are none.
+    fn with_values_of_kind(
+        &self,
+        content: &[usize],
+        at: usize,
+        kind: KindPages,
+    ) -> Result<Option<PageList>, Fault> {
+        let conditions = self.conditions(content, at)?;
+        let mut list = PageList {
+            noun: self.typed(at).to_owned(),
+            subjects: self.named_pages(),
+            origin: "values",
+            ..PageList::default()
+        };
+        let (mut used, mut lacking) = (HashSet::new(), Vec::new());
+        for page in kind.pages {
+            let content = unless_damaged(self.reader.content(&page.2))?;
+            let Some(Content { frontmatter, .. }) = content else { continue };
+            let Ok(frontmatter) = frontmatter.parsed() else { continue };
+            if let Some(keys) = conditions.keys_of(frontmatter, self) {
+                used.extend(keys);
+                list.pages.push(page);
+            } else {
+                lacking.push(frontmatter.keys().map(str::to_owned).collect::<Vec<_>>());
+            }
+        }
+        if list.pages.is_empty() {
+            return Ok(None);
+        }
+        let mut keys: Vec<String> = used.into_iter().collect();
+        keys.sort_unstable();
+        let without = |has: &&Vec<String>| keys.iter().all(|key| !has.contains(key));
+        let count = lacking.iter().filter(without).count();
+        if kind.is_cut {
+            list.doubt = Some(CUT_DOUBT.into());
+        } else if count > 0 {
+            let noun = if count == 1 { "page" } else { "pages" };
+            list.doubt = Some(format!("{count} {noun} without \"{}\"", keys.join("\", \"")));
+        }
+        Ok(Some(list))
     }
 
     /// Returns the conditions of the question's content words except the one at `kind`.

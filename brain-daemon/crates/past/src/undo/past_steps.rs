@@ -11,7 +11,7 @@ use super::select::{Steps, is_by_act};
 
 /// What a step is to an undo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum StepRole {
     /// It is to be taken back.
     Selected,
     /// It is taken back, or it is what took something back. Both cancel out.
@@ -23,15 +23,15 @@ pub(super) enum Part {
 }
 
 /// A step of a page.
-pub(super) struct Moment {
+pub(super) struct PastStep {
     pub(super) seq: u64,
     pub(super) step: StepRecord,
-    pub(super) part: Part,
+    pub(super) role: StepRole,
     /// The version before it; `None` if the page was created.
     pub(super) parent: Option<u32>,
 }
 
-impl Moment {
+impl PastStep {
     /// Whether the step wrote a text.
     pub(super) fn is_write(&self) -> bool {
         matches!(self.step.kind, StepKind::Created | StepKind::Written)
@@ -39,7 +39,7 @@ impl Moment {
 
     /// Whether a text of somebody stands.
     pub(super) fn is_standing_write(&self) -> bool {
-        self.is_write() && self.part == Part::Stands
+        self.is_write() && self.role == StepRole::Stands
     }
 
     /// Returns for people who did it.
@@ -53,28 +53,28 @@ impl Moment {
 }
 
 /// Returns the steps of a page, oldest first. `revived` are steps that stand again.
-pub(super) fn moments(
+pub(super) fn past_steps(
     reader: &Reader,
     record: &PageRecord,
     selected: &Steps,
     revived: &HashSet<u64>,
-) -> Result<Vec<Moment>, StoreError> {
+) -> Result<Vec<PastStep>, StoreError> {
     let mut steps = reader.steps_back(record.seq)?;
     steps.reverse();
     let mut parent = None;
     let mut out = Vec::with_capacity(steps.len());
     for (seq, step) in steps {
-        let part = if selected.contains_key(&seq) {
-            Part::Selected
+        let role = if selected.contains_key(&seq) {
+            StepRole::Selected
         } else if !revived.contains(&seq) && (is_by_act(&step) || reader.is_taken_back(seq)?) {
-            Part::Cancelled
+            StepRole::Cancelled
         } else if is_link_turn(reader, seq, &step)? {
-            Part::LinkTurn
+            StepRole::LinkTurn
         } else {
-            Part::Stands
+            StepRole::Stands
         };
         let version = step.version;
-        out.push(Moment { seq, step, part, parent });
+        out.push(PastStep { seq, step, role, parent });
         parent = Some(version);
     }
     Ok(out)

@@ -1,4 +1,4 @@
-//! Quoted texts: whether a page still has one. No I/O.
+//! Quoted sentences: whether a page still has one. No I/O.
 //!
 //! Both texts are compared after one normalisation: NFC, each run of white space as one space,
 //! curly quotes as straight ones, without soft hyphens and characters of no width. Nothing is
@@ -6,64 +6,81 @@
 
 /// Number of words beside a quote that tell it from an equal text elsewhere.
 const CONTEXT_WORDS: usize = 6;
+/// Maximum length of a quote in bytes.
+const MAX_SPAN: usize = 2_000;
 
-/// A quoted text with the words around it, normalised.
+/// A quoted sentence with the words around it, normalised.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Quote {
-    pub(crate) span: String,
-    pub(crate) before: String,
-    pub(crate) after: String,
+pub struct Quote {
+    /// The text.
+    pub span: String,
+    /// The words before it.
+    pub before: String,
+    /// The words after it.
+    pub after: String,
     /// How often the text occurs.
-    pub(crate) count: usize,
+    pub count: usize,
 }
 
 impl Quote {
-    /// Quotes `span` from `text`, which has it at the byte `at` or later.
-    pub(crate) fn of(text: &str, span: &str, at: usize) -> Self {
-        let (whole, span) = (normalize(text), normalize(span));
-        let places = places(&whole, &span);
-        // The number of equal texts before this one is the same in both forms of the page.
-        let earlier = normalize(text.get(..at).unwrap_or_default()).matches(span.as_str()).count();
-        let Some(start) = places.get(earlier).or(places.last()).copied() else {
+    /// Quotes the sentence of `text` that begins at the byte `at`.
+    #[must_use]
+    pub fn of(text: &str, sentence: &str, at: usize) -> Self {
+        let span = span_of(sentence);
+        let places = places(text, &span);
+        let place = places.iter().find(|place| place.at >= at).or(places.last());
+        let Some(Place { before, after, .. }) = place.cloned() else {
             return Self { span, ..Self::default() };
         };
-        let (before, after) = around(&whole, start, span.len());
         Self { count: places.len(), span, before, after }
     }
 
-    /// Returns whether `text` still has the quote. One text that occurred once and occurs once is
-    /// the same. Otherwise the words before or after it decide.
-    pub(crate) fn is_in(&self, text: &str) -> bool {
-        let whole = normalize(text);
-        let places = places(&whole, &self.span);
+    /// Returns whether `text` still has the quote as a whole sentence. One that occurred once and
+    /// occurs once is the same. Otherwise the words before or after it decide.
+    #[must_use]
+    pub fn is_in(&self, text: &str) -> bool {
+        let places = places(text, &self.span);
         if self.count <= 1 && places.len() == 1 {
             return true;
         }
-        places.iter().any(|start| {
-            let (before, after) = around(&whole, *start, self.span.len());
-            (before == self.before && !before.is_empty())
-                || (after == self.after && !after.is_empty())
+        places.iter().any(|Place { before, after, .. }| {
+            (*before == self.before && !before.is_empty())
+                || (*after == self.after && !after.is_empty())
         })
     }
 }
 
-fn places(text: &str, span: &str) -> Vec<usize> {
-    match span.is_empty() {
-        true => Vec::new(),
-        false => text.match_indices(span).map(|(at, _)| at).collect(),
-    }
+/// A place of a sentence in a text.
+#[derive(Clone)]
+struct Place {
+    at: usize,
+    before: String,
+    after: String,
 }
 
-/// Returns the words before and after a part of a normalised text.
-fn around(text: &str, start: usize, length: usize) -> (String, String) {
-    let before: Vec<&str> = text[..start].split_whitespace().rev().take(CONTEXT_WORDS).collect();
-    let after = text[start + length..].split_whitespace().take(CONTEXT_WORDS);
-    let before: Vec<&str> = before.into_iter().rev().collect();
-    (before.join(" "), after.collect::<Vec<_>>().join(" "))
+/// Returns the form of a sentence that is kept: normalised, and not too long.
+fn span_of(sentence: &str) -> String {
+    let mut span = normalize_quoted(sentence);
+    span.truncate(span.floor_char_boundary(MAX_SPAN));
+    span
+}
+
+fn places(text: &str, span: &str) -> Vec<Place> {
+    let same = sentences(text).into_iter().filter(|(_, sentence)| span_of(sentence) == span);
+    same.map(|(at, sentence)| {
+        let (before, after) = (&text[..at], &text[at + sentence.len()..]);
+        let mut before: Vec<&str> = before.split_whitespace().rev().take(CONTEXT_WORDS).collect();
+        before.reverse();
+        let after: Vec<&str> = after.split_whitespace().take(CONTEXT_WORDS).collect();
+        let normal = |words: Vec<&str>| normalize_quoted(&words.join(" "));
+        Place { at, before: normal(before), after: normal(after) }
+    })
+    .collect()
 }
 
 /// Returns the form in which texts are compared.
-pub(crate) fn normalize(text: &str) -> String {
+#[must_use]
+pub fn normalize_quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut has_space = false;
     for c in unicode_normalization::UnicodeNormalization::nfc(text) {
@@ -86,7 +103,8 @@ pub(crate) fn normalize(text: &str) -> String {
 }
 
 /// Returns the sentences of a page with their places, in bytes. A line of a list is one.
-pub(crate) fn sentences(text: &str) -> Vec<(usize, &str)> {
+#[must_use]
+pub fn sentences(text: &str) -> Vec<(usize, &str)> {
     let mut found = Vec::new();
     let mut start = 0;
     let bytes = text.as_bytes();
@@ -136,6 +154,21 @@ mod tests {
     }
 
     #[test]
+    fn a_part_of_another_sentence_is_not_the_sentence() {
+        for (was, now) in [
+            ("5 MB per page.", "15 MB per page."),
+            ("The retention is 3", "The retention is 30 days"),
+            ("The cost is 5.", "The cost is 5.3 million."),
+            ("Always on.", "It is not true that it is always on."),
+            ("The switch is on.", "Nobody said: The switch is on."),
+        ] {
+            let quote = Quote::of(was, was, 0);
+            assert!(quote.is_in(&format!("First.\n\n{was}\n")), "{was}");
+            assert!(!quote.is_in(&format!("{now}\n")), "{now}");
+        }
+    }
+
+    #[test]
     fn another_form_or_place_of_the_sentence_is_the_same() {
         let text = "He said \"it\u{2019}s café\" on all routes.";
         let page = format!("# One\n\n{text}\n\n# Two\n\nrest\n");
@@ -150,16 +183,16 @@ mod tests {
 
     #[test]
     fn of_several_equal_sentences_the_words_around_decide() {
-        let page = "North: it is done. Then lunch came.\n\nSouth: it is done. The rest waits.\n";
-        let quote = Quote::of(page, "it is done.", page.rfind("it is").unwrap());
+        let page = "North. It is done. Then lunch came.\n\nSouth. It is done. The rest waits.\n";
+        let quote = Quote::of(page, "It is done.", page.rfind("It is").unwrap());
         assert_eq!((quote.count, quote.after.as_str()), (2, "The rest waits."));
         assert!(quote.is_in(page));
         // The quoted one went; the other one stays.
-        assert!(!quote.is_in("North: it is done. Then lunch came.\n"));
-        assert!(quote.is_in("South: it is done. The rest waits.\n"));
-        let more = format!("{page}\nWest: it is done. Nobody came.\n");
+        assert!(!quote.is_in("North. It is done. Then lunch came.\n"));
+        assert!(quote.is_in("South. It is done. The rest waits.\n"));
+        let more = format!("{page}\nWest. It is done. Nobody came.\n");
         assert!(quote.is_in(&more));
-        assert!(!quote.is_in(&more.replace("South: it is done. The rest waits.", "")));
+        assert!(!quote.is_in(&more.replace("South. It is done. The rest waits.", "")));
     }
 
     #[test]
