@@ -140,7 +140,8 @@ pub(super) struct LedgerUpkeep {
 impl LedgerUpkeep {
     pub(super) fn new(brain: Arc<Brain>) -> Self {
         let now = Instant::now();
-        Self { brain, prune_at: now + PURGE_CALLS_EVERY, move_at: now, is_failing: false }
+        let move_at = now + brain.left.move_every();
+        Self { brain, prune_at: now + PURGE_CALLS_EVERY, move_at, is_failing: false }
     }
 
     /// Logs the first failure of several.

@@ -127,7 +127,7 @@ fn run_step(
 fn a_clock_in_another_year_dates_no_change() {
     const YEAR: i64 = 365 * 24 * 3_600_000;
     const T: i64 = 1_800_000_000_000;
-    let dir = tempfile::tempdir().unwrap();
+    let dir = dirs();
     let (one, two, _server) = two_machines(dir.path());
     let write = |machine: &Machine, name: &str, text: &str, clock| {
         let (name, new) = (slug(name), page(text, &[], None));
