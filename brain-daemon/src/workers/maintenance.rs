@@ -132,7 +132,8 @@ impl Worker for AuditUpkeep {
 pub(super) struct LedgerUpkeep {
     brain: Arc<Brain>,
     prune_at: Instant,
-    move_at: Instant,
+    /// When ended requests were moved last; before that, when the daemon started.
+    moved_at: Instant,
     /// Whether the last write failed. Repeated failures are logged once.
     is_failing: bool,
 }
@@ -140,7 +141,7 @@ pub(super) struct LedgerUpkeep {
 impl LedgerUpkeep {
     pub(super) fn new(brain: Arc<Brain>) -> Self {
         let now = Instant::now();
-        Self { brain, prune_at: now + PURGE_CALLS_EVERY, move_at: now, is_failing: false }
+        Self { brain, prune_at: now + PURGE_CALLS_EVERY, moved_at: now, is_failing: false }
     }
 
     /// Logs the first failure of several.
@@ -173,10 +174,10 @@ impl Worker for LedgerUpkeep {
             let written = self.brain.seen.write();
             self.report(&written, "calls of AI clients not recorded; trying again");
         }
-        if self.move_at <= Instant::now() {
+        if self.moved_at.elapsed() >= self.brain.left.move_every() {
             let moved = self.brain.left.store_ended();
             self.report(&moved, "outgoing requests not moved into the store; trying again");
-            self.move_at = Instant::now() + self.brain.left.move_every();
+            self.moved_at = Instant::now();
         }
         if self.prune_at <= Instant::now() && self.prune() {
             return Next::After(Duration::ZERO);
