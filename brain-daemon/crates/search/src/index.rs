@@ -18,7 +18,7 @@ use super::{
     disk_search::DiskSearch,
     document::{Analyzer, PageToIndex},
     index_state::{IndexState, SharedIndex},
-    indexer::Indexer,
+    indexer::{Indexer, MAX_BYTES},
     joined::weigh_joined,
     language::Lang,
     match_table::{MatchTable, PlanMatches},
@@ -135,11 +135,16 @@ impl Index {
         }
     }
 
-    /// Waits until the indexer has fewer than `backlog` changes to take, so that a bulk import does
-    /// not fill the memory. Returns at once when the index cannot be written.
+    /// Waits until the indexer has fewer than `backlog` changes to take, and not too many bytes, so
+    /// that a bulk import does not fill the memory. Returns at once when the index cannot be
+    /// written.
     pub fn wait_for_backlog_below(&self, backlog: usize) {
         let mut state = self.shared.state();
-        while state.feed.len() >= backlog.max(1) && state.problem.is_none() && !state.has_ended {
+        let is_long = |state: &IndexState| {
+            state.feed.len() >= backlog.max(1)
+                || state.feed.iter().map(Op::weight).sum::<usize>() >= MAX_BYTES
+        };
+        while is_long(&state) && state.problem.is_none() && !state.has_ended {
             self.shared.wake.notify_one();
             self.wait_a_little(&mut state);
         }

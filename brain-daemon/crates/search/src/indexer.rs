@@ -16,6 +16,7 @@ use tantivy::{Index as Tantivy, IndexReader, IndexWriter, Term, indexer::NoMerge
 use brain_base::threads::lower_priority;
 
 use super::{
+    Options,
     disk::{Disk, InMemory, catch_panic, write_to_disk},
     document::Analyzer,
     index_state::{IndexState, SharedIndex},
@@ -28,6 +29,9 @@ use super::{
 /// Maximum number of changes taken from the feed at once, so that
 /// [`super::Index::wait_for_backlog_below`] returns soon.
 const MAX_TAKEN: usize = 256;
+/// The memory of taken changes, in bytes, after which they are committed. Few large pages need more
+/// than thousands of notes.
+pub(super) const MAX_BYTES: usize = 64 << 20;
 /// How long changes collect before the indexer takes them.
 const COLLECT_TIME: Duration = Duration::from_millis(20);
 /// Maximum pause between attempts to write.
@@ -224,8 +228,7 @@ impl Indexer {
         if is_backing_off && self.bytes > options.overlay_bytes {
             self.drop_changes();
         }
-        let is_enough = self.queue.len() >= options.commit_changes_bulk;
-        match has_more && is_enough && !is_backing_off {
+        match has_more && self.has_bulk(options) && !is_backing_off {
             true => IndexerStep::Commit(ChangeRate::Bulk),
             false => IndexerStep::Feed,
         }
@@ -271,7 +274,7 @@ impl Indexer {
         let oldest =
             self.since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
         let has_enough = self.queue.len() >= options.commit_changes && idle >= COLLECT_TIME * 10
-            || self.queue.len() >= options.commit_changes_bulk;
+            || self.has_bulk(options);
         let is_due = has_enough || oldest >= options.commit_after || is_idle;
         if !is_flushing && (is_backing_off || !is_due) {
             let at = now + (COLLECT_TIME * 10).min(options.commit_when_idle);
@@ -279,10 +282,15 @@ impl Indexer {
         }
         // When idle, `IndexerStep::Merge` follows. A bulk commit defers tantivy's own merges, so
         // that they do not run beside it.
-        let is_bulk =
-            if is_idle { self.needs_merge } else { self.queue.len() >= options.commit_changes };
+        let is_many = self.queue.len() >= options.commit_changes || self.bytes >= MAX_BYTES;
+        let is_bulk = if is_idle { self.needs_merge } else { is_many };
         let rate = if is_bulk && !is_flushing { ChangeRate::Bulk } else { ChangeRate::Steady };
         ControlFlow::Break(IndexerStep::Commit(rate))
+    }
+
+    /// Returns whether so many changes were taken that they are committed at once.
+    fn has_bulk(&self, options: &Options) -> bool {
+        self.queue.len() >= options.commit_changes_bulk || self.bytes >= MAX_BYTES
     }
 
     /// Gives the writer the changes that it does not have yet.

@@ -132,7 +132,9 @@ fn tool_result(part: &Value, blocks: &mut Vec<String>) {
         }
     }
     if !shown.is_empty() {
-        blocks.push(format!("From {}:", inline_code(text(part, "name"))));
+        let name = text(part, "name");
+        let tool = if name.is_empty() { "a tool".to_owned() } else { inline_code(name) };
+        blocks.push(format!("From {tool}:"));
         blocks.append(&mut shown);
     }
 }

@@ -183,6 +183,8 @@ impl<'a> ImportRun<'a> {
                     return Err(self.cancelled());
                 }
                 service.attach_files(caller, input, source, &page, &mut self.tally)?;
+                // Its page is indexed again.
+                service.index.wait_for_backlog();
             }
             self.tally.named_files.extend(page.named_files);
         }
