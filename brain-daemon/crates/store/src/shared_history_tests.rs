@@ -46,6 +46,31 @@ fn steps() -> impl Strategy<Value = Vec<(bool, Step)>> {
     proptest::collection::vec((any::<bool>(), step), 1..40)
 }
 
+fn move_page(machine: &Machine, from: Slug, to: Slug) -> Result<(), StoreError> {
+    machine.store().write(move |transaction| {
+        let Some(record) = transaction.page(&SourceId::default(), &from)? else { return Ok(()) };
+        if record.deleted_at.is_some() || transaction.page(&SourceId::default(), &to)?.is_some() {
+            return Ok(());
+        }
+        let body = transaction.content(&record)?.body;
+        let new = page(&body, &["t"], None);
+        transaction
+            .move_page(&SourceId::default(), (&from, (&to, None)), &record, &new, 6000)
+            .map(|_| ())
+    })
+}
+
+/// Records a request that left, and a call of an AI client that was given the page.
+fn record_calls(machine: &Machine, number: u8, name: Slug) -> Result<(), StoreError> {
+    machine.store().write(move |transaction| {
+        let Some(record) = transaction.page(&SourceId::default(), &name)? else { return Ok(()) };
+        let id = ledger_id(i64::from(number), record.seq);
+        transaction.add_left(&[(id, left("a.example"))])?;
+        let call = seen("{}", vec![given(record.id, record.version)]);
+        transaction.add_seen(&[(id, call)], 5000)
+    })
+}
+
 fn run_step(
     machine: &mut Machine,
     server: &Mutex<ServerState>,
@@ -85,30 +110,8 @@ fn run_step(
                 }
             })?;
         }
-        Step::Move { from, to } => {
-            let (from, to) = (name(from), name(to));
-            machine.store().write(move |transaction| {
-                let Some(record) = transaction.page(&source, &from)? else { return Ok(()) };
-                if record.deleted_at.is_some() || transaction.page(&source, &to)?.is_some() {
-                    return Ok(());
-                }
-                let body = transaction.content(&record)?.body;
-                let new = page(&body, &["t"], None);
-                transaction
-                    .move_page(&source, (&from, (&to, None)), &record, &new, 6000)
-                    .map(|_| ())
-            })?;
-        }
-        Step::Record { page } => {
-            let name = name(page);
-            machine.store().write(move |transaction| {
-                let Some(record) = transaction.page(&source, &name)? else { return Ok(()) };
-                let id = ledger_id(i64::from(page), record.seq);
-                transaction.add_left(&[(id, left("a.example"))])?;
-                let call = seen("{}", vec![given(record.id, record.version)]);
-                transaction.add_seen(&[(id, call)], 5000)
-            })?;
-        }
+        Step::Move { from, to } => move_page(machine, name(from), name(to))?,
+        Step::Record { page } => record_calls(machine, page, name(page))?,
         Step::Job { key } => {
             let (sender, result) = std::sync::mpsc::sync_channel(1);
             machine.store().write_then(

@@ -324,6 +324,40 @@ impl Details {
     }
 }
 
+impl QueryResult {
+    /// Returns a hit with what the format shows of its page, at the time `at`.
+    fn of(
+        context: &ToolContext,
+        at: Option<&str>,
+        hit: &Hit,
+        (format, max_bytes): (ResultFormat, usize),
+    ) -> Result<Self, Fault> {
+        let slug = context.page_name(&hit.source_id, &hit.slug)?;
+        let details = match format {
+            ResultFormat::Concise => Details::default(),
+            ResultFormat::Detailed => Details::of(context, at, hit, &slug, max_bytes),
+        };
+        let stale = match at {
+            Some(_) => None,
+            None => stale_note(context, (&hit.source_id, &hit.slug), &hit.page_type)?,
+        };
+        Ok(Self {
+            details,
+            slug,
+            stale,
+            title: shorten(&hit.title, MAX_TITLE),
+            r#type: shorten(&hit.page_type, MAX_TYPE),
+            snippet: hit.snippet.clone(),
+            line: hit.line,
+            score: (f64::from(hit.score) * 100.0).round() / 100.0,
+            updated_at: hit.updated_at.clone(),
+            trust: hit.trust.into(),
+            also_in: hit.also_in.clone(),
+            copy_of: hit.copy_of.as_deref().map(|path| shorten(path, MAX_TITLE)),
+        })
+    }
+}
+
 impl ToolCall for Query {
     const NAME: &'static str = "query";
     const TITLE: &'static str = "Search notes";
@@ -370,29 +404,7 @@ impl ToolCall for Query {
         let max_rows = cursor::max_rows_bytes(limit, default_limit());
         let after = after.as_deref();
         let part = cursor::list_part(&found.hits, has_more, after, limit, max_rows, key, |hit| {
-            let slug = context.page_name(&hit.source_id, &hit.slug)?;
-            let details = match format {
-                ResultFormat::Concise => Details::default(),
-                ResultFormat::Detailed => Details::of(context, at, hit, &slug, max_bytes),
-            };
-            let stale = match at {
-                Some(_) => None,
-                None => stale_note(context, (&hit.source_id, &hit.slug), &hit.page_type)?,
-            };
-            Ok(QueryResult {
-                details,
-                slug,
-                stale,
-                title: shorten(&hit.title, MAX_TITLE),
-                r#type: shorten(&hit.page_type, MAX_TYPE),
-                snippet: hit.snippet.clone(),
-                line: hit.line,
-                score: (f64::from(hit.score) * 100.0).round() / 100.0,
-                updated_at: hit.updated_at.clone(),
-                trust: hit.trust.into(),
-                also_in: hit.also_in.clone(),
-                copy_of: hit.copy_of.as_deref().map(|path| shorten(path, MAX_TITLE)),
-            })
+            QueryResult::of(context, at, hit, (format, max_bytes))
         })?;
         context.show_hits(part.items.0, part.items.1);
         let is_cut = part.next.is_none() && found.truncated;

@@ -63,7 +63,8 @@ impl PagePlan {
     }
 }
 
-/// Plans what becomes of the page `id` without the selected steps. `author` writes the new version. Returns `None` if the page is purged.
+/// Plans what becomes of the page `id` without the selected steps. `author` writes the new version.
+/// Returns `None` if the page is purged.
 pub(super) fn plan_page(
     reader: &Reader,
     author: &Author,
@@ -73,7 +74,6 @@ pub(super) fn plan_page(
     let Some(entry) = reader.by_id_including_deleted(id)? else { return Ok(None) };
     let (source, slug, record) = entry.clone();
     let past = past_steps(reader, &record, &selection.steps, &selection.revived)?;
-    let is_there = is_active_without(&past);
     let mut plan = PagePlan::untouched(entry, None);
     let taken: Vec<&PastStep> =
         past.iter().filter(|past_step| past_step.role == StepRole::Selected).collect();
@@ -107,19 +107,31 @@ pub(super) fn plan_page(
         plan.row.deleted = true;
         return Ok(Some(plan));
     }
-    let Some(current) = version(reader, &record, record.version)? else {
+    plan_text(reader, author, &mut plan, (&slug, &record), &past)?;
+    Ok(Some(plan))
+}
+
+/// Plans the text of a page that somebody else wrote, too.
+fn plan_text(
+    reader: &Reader,
+    author: &Author,
+    plan: &mut PagePlan,
+    (slug, record): (&Slug, &PageRecord),
+    past: &[PastStep],
+) -> Result<(), Fault> {
+    let Some(current) = version(reader, record, record.version)? else {
         plan.row.reason = Some("its text is damaged".to_owned());
         plan.steps.clear();
-        return Ok(Some(plan));
+        return Ok(());
     };
-    let text = new_text(reader, &record, &current, &past)?;
+    let text = new_text(reader, record, &current, past)?;
     plan.lacks_text = !text.stay.is_empty();
     plan.steps.retain(|step| !text.stay.contains(step));
     let from_nothing = text.from_nothing;
     let is_empty = |page: &NewPage| from_nothing && is_blank(page);
-    add_kept(reader, &record, &mut plan.row, &past, &text)?;
-    let page = new_page(reader, author, &slug, &current, &past, text, &mut plan.row)?;
-    let is_there = is_there && page.as_ref().is_none_or(|page| !is_empty(page));
+    add_kept(reader, record, &mut plan.row, past, &text)?;
+    let page = new_page(reader, author, slug, &current, past, text, &mut plan.row)?;
+    let is_there = is_active_without(past) && page.as_ref().is_none_or(|page| !is_empty(page));
     plan.row.deleted = !is_there;
     plan.change = match (page, record.deleted_at.is_some(), is_there) {
         (None, false, true) | (None, true, false) => Change::Nothing,
@@ -135,7 +147,7 @@ pub(super) fn plan_page(
         (true, false) => UndoEffect::Untouched,
         (false, false) => UndoEffect::TakenBack,
     };
-    Ok(Some(plan))
+    Ok(())
 }
 
 fn is_blank(page: &NewPage) -> bool {
