@@ -187,7 +187,7 @@ fn links_to_headings_lead_where_they_led_after_any_rename() {
 fn every_form_of_a_link_follows_a_rename() {
     let home = watching_home();
     let _daemon = home.daemon();
-    let links = "---\nrelated: \"[[my plan]]\"\n---\n[a][r] ![x](<my plan.md>)\n\
+    let links = "---\nrelated: \"[[my plan]]\"\n---\n\n[a][r] ![x](<my plan.md>)\n\
                  ![[my plan]] [[My Plan#^b1]] [[my plan.md|l]] [u](./my%20plan.md?x#y)\n\
                  | a |\n|---|\n| [[my plan\\|my plan]] |\n`[[my plan]]`\n\n[r]: <my plan.md> 'T'\n";
     let renamed = links
@@ -201,7 +201,7 @@ fn every_form_of_a_link_follows_a_rename() {
     let vault = vault(&home, &[("my plan.md", "x ^b1\n"), ("a.md", links), ("b.md", links)]);
     let mut editor = Editor::new(&home);
     let note = editor.open(&vault.join("a.md"));
-    editor.rename(&note, (4, 6), "next");
+    editor.rename(&note, (5, 6), "next");
     assert_eq!(editor.text(&note), renamed);
     wait_text(&vault.join("b.md"), &renamed);
 }
