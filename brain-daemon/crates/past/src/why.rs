@@ -23,7 +23,8 @@ const MAX_COMPARED: usize = 32 << 20;
 /// A version of the page, with what is known of its writing.
 struct Version {
     number: u32,
-    text: String,
+    /// Its text, if it is compared.
+    text: Option<String>,
     by: Doer,
     /// Whether the page had this text. Otherwise it was kept beside it: the text of a merged page,
     /// or of a conflict.
@@ -52,7 +53,8 @@ impl PastService {
             .map(|found| found.map(|(source, slug, _)| PageRef::new(&source, &slug)))
             .collect::<Result<_, StoreError>>()?;
         let wanted = request.line.as_deref().map(str::to_lowercase);
-        let lines = versions.last().map(|last| last.text.lines()).into_iter().flatten();
+        let last = versions.last().and_then(|last| last.text.as_deref());
+        let lines = last.map(str::lines).into_iter().flatten();
         let lines = lines
             .zip(blame)
             .zip(1..)
@@ -73,7 +75,8 @@ impl PastService {
     }
 }
 
-/// Returns all versions of the page that can be read, oldest first.
+/// Returns all versions of the page that can be read, oldest first. Only as many of the newest ones
+/// as are compared have their texts.
 fn versions(
     reader: &Reader,
     record: &PageRecord,
@@ -89,9 +92,9 @@ fn versions(
         .collect();
     let mut numbers: Vec<u32> =
         reader.versions(record.id)?.iter().map(|version| version.version).collect();
-    numbers.reverse();
-    numbers.push(record.version);
+    numbers.insert(0, record.version);
     let mut out = Vec::with_capacity(numbers.len());
+    let mut budget = Some(MAX_COMPARED);
     for number in numbers {
         let Some(version) = unless_damaged(reader.any_version(record.id, number))?.flatten() else {
             continue;
@@ -101,8 +104,11 @@ fn versions(
             |(seq, step)| doer(*seq, step, Some(&version)),
         );
         let was_current = wrote.contains_key(&number);
-        out.push(Version { number, text: version.content.file_text(), by, was_current });
+        let text = version.content.file_text();
+        budget = budget.and_then(|budget| budget.checked_sub(text.len()));
+        out.push(Version { number, text: budget.map(|_| text), by, was_current });
     }
+    out.reverse();
     Ok(out)
 }
 
@@ -114,43 +120,37 @@ type LineCounts = HashMap<u32, (u64, u64)>;
 /// kept beside the page is of that text.
 fn compare(versions: &[Version]) -> (LineCounts, Vec<usize>) {
     let mut counts = LineCounts::new();
-    let mut budget = MAX_COMPARED;
-    let mut first = versions.len();
-    for (index, version) in versions.iter().enumerate().rev() {
-        match budget.checked_sub(version.text.len()) {
-            Some(left) => (budget, first) = (left, index),
-            None => break,
-        }
-    }
+    let compared =
+        |index: usize| Some((index, versions.get(index)?, versions[index].text.as_deref()?));
     let mut origins: Vec<usize> = Vec::new();
     let mut text = "";
     let mut beside: HashMap<&str, usize> = HashMap::new();
-    for (index, version) in versions.iter().enumerate().skip(first) {
+    for (index, version, new_text) in (0..versions.len()).filter_map(compared) {
         if !version.was_current {
-            for line in version.text.lines() {
+            for line in new_text.lines() {
                 beside.entry(line).or_insert(index);
             }
             continue;
         }
         // Lines that an undo brings back are of those who wrote them.
         if version.by.run.as_deref().is_some_and(is_run_of_act) {
-            for (index, former) in versions.iter().enumerate().take(index) {
-                for line in former.text.lines() {
+            for (index, _, former) in (0..index).filter_map(compared) {
+                for line in former.lines() {
                     beside.entry(line).or_insert(index);
                 }
             }
         }
-        let lines: Vec<&str> = version.text.lines().collect();
+        let lines: Vec<&str> = new_text.lines().collect();
         let (mut added, mut removed) = (0, 0);
         // From the end, so that the places of earlier differences stay.
-        for change in changed_lines(text, &version.text).into_iter().rev() {
+        for change in changed_lines(text, new_text).into_iter().rev() {
             added += change.new.len() as u64;
             removed += change.old.len() as u64;
             let new = lines.get(change.new).unwrap_or_default().iter();
             origins.splice(change.old, new.map(|line| beside.get(line).copied().unwrap_or(index)));
         }
         counts.insert(version.number, (added, removed));
-        text = &version.text;
+        text = new_text;
         beside.clear();
     }
     (counts, origins)
