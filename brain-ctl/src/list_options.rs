@@ -79,7 +79,7 @@ pub(crate) fn no_lines(rows: &str, form: &str) -> String {
     format!("no {rows}; to add one, write a line of this form in a page: {form}")
 }
 
-/// The option `--limit`. Lists in which `--page` names a page have no other one.
+/// The option `--limit` alone, for commands in which `--page` names a page of the brain.
 #[derive(Debug, Args)]
 pub(crate) struct LimitOption {
     /// Number of rows, 1 to 1000

@@ -1,5 +1,7 @@
 //! Tests of the two ledgers: order, retention from the oldest end, and purges.
 
+use std::path::Path;
+
 use brain_base::caller::Visibility;
 use brain_protocol::{LeftKind, LeftOutcome, SeenOutcome, SourceId, TrustLevel};
 
@@ -151,14 +153,21 @@ fn a_purge_empties_the_calls_that_gave_or_named_the_page() {
     assert_eq!((first.purged_pages, first.bytes), (0, 900), "time and counts stay");
 }
 
-#[test]
-fn a_purged_version_empties_the_calls_that_gave_it() {
-    let dir = tempfile::tempdir().unwrap();
-    let store = open(&dir.path().join("store"));
+/// Returns a store with two versions of the page `x/key`, and its record.
+fn store_with_two_versions(dir: &Path) -> (Store, PageRecord) {
+    let store = open(&dir.join("store"));
     put(&store, "x/key", page("the pin is 4471", &[], None), 10);
     put(&store, "x/key", page("there is none", &[], None), 20);
     let reader = store.read(Visibility::All).unwrap();
     let record = reader.page(&SourceId::default(), &slug("x/key")).unwrap().unwrap();
+    drop(reader);
+    (store, record)
+}
+
+#[test]
+fn a_purged_version_empties_the_calls_that_gave_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, record) = store_with_two_versions(dir.path());
     let rows = vec![
         (ledger_id(DAY, 0), seen("{\"slug\":\"one\"}", vec![given(record.id, 1)])),
         (ledger_id(2 * DAY, 0), seen("{\"slug\":\"two\"}", vec![given(record.id, 2)])),
@@ -175,11 +184,7 @@ fn a_purged_version_empties_the_calls_that_gave_it() {
 #[test]
 fn a_call_that_is_stored_after_the_purge_has_no_texts() {
     let dir = tempfile::tempdir().unwrap();
-    let store = open(&dir.path().join("store"));
-    put(&store, "x/key", page("the pin is 4471", &[], None), 10);
-    put(&store, "x/key", page("there is none", &[], None), 20);
-    let reader = store.read(Visibility::All).unwrap();
-    let record = reader.page(&SourceId::default(), &slug("x/key")).unwrap().unwrap();
+    let (store, record) = store_with_two_versions(dir.path());
     let id = record.id;
     let calls = move |request: &str, version| {
         vec![(ledger_id(DAY, 0), seen(request, vec![given(id, version)]))]

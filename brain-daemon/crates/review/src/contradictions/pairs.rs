@@ -13,7 +13,8 @@ use super::names::Names;
 
 /// A field with more values than this holds many.
 const MAX_VALUES: usize = 4;
-/// A field that a thing has more statements of is a log or a list. All of them are compared.
+/// Maximum number of statements about one field of a thing. More are a log or a list, and are left
+/// out: each statement is compared with each other one.
 const MAX_CLAIMS: usize = 500;
 /// Maximum number of days between two dated lines that are compared. What held a year ago may have
 /// ended without a line that says so.
