@@ -32,7 +32,7 @@ fn largest_difference(one: &[f32], other: &[f64]) -> f64 {
 }
 
 #[test]
-fn vectors_equal_those_of_the_reference_model() {
+fn vectors_are_near_those_of_the_reference_model() {
     let dir = model(7);
     let reference = ReferenceModel::new(7);
     let texts = [
@@ -43,16 +43,12 @@ fn vectors_equal_those_of_the_reference_model() {
         "ship vessel boat",
         "k 2 8 ?",
     ];
-    // In one padded batch, and one by one.
     let together = embed(dir.path(), &texts);
     for (text, vector) in texts.iter().zip(&together) {
-        let expected = reference.vector(text);
-        assert!(
-            largest_difference(vector, &expected) < 1e-5,
-            "{text}: {}",
-            largest_difference(vector, &expected)
-        );
-        assert!(largest_difference(&embed(dir.path(), &[text])[0], &expected) < 1e-5, "{text}");
+        // Matrices and values are rounded to 8 bits.
+        let difference = largest_difference(vector, &reference.vector(text));
+        assert!(difference < 0.008, "{text}: {difference}");
+        assert_eq!(embed(dir.path(), &[text])[0], *vector, "{text}: the same beside other texts");
     }
     assert!(
         largest_difference(&together[0], &ReferenceModel::new(8).vector(texts[0])) > 0.01,

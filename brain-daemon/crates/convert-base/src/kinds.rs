@@ -5,9 +5,9 @@ use std::path::Path;
 use crate::{Entry, Tree};
 
 /// Endings of files that are imported each by itself, unless they belong to an export.
-const DOCUMENTS: [&str; 18] = [
+const DOCUMENTS: [&str; 19] = [
     "csv", "ctd", "docx", "eml", "enex", "epub", "htm", "html", "ics", "mbox", "note", "odt",
-    "org", "pdf", "tid", "txt", "vcf", "xhtml",
+    "org", "pdf", "tid", "txt", "vcf", "vcs", "xhtml",
 ];
 
 impl Tree {

@@ -23,6 +23,8 @@ pub use months::MONTHS;
 pub use output::Output;
 pub use page::{Page, Value, link, link_address};
 pub use paths::Paths;
-pub use plain_text::{block_start, fenced, literal_line, literal_part, literal_text};
+pub use plain_text::{
+    block_start, fenced, literal_line, literal_part, literal_text, plain_hyphens,
+};
 pub use sample::Sample;
 pub use tree::{Entry, Tree};

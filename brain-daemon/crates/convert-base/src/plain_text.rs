@@ -15,7 +15,8 @@ const TAB: usize = 4;
 /// reads four blanks as code.
 pub fn literal_text(text: &str) -> String {
     let text = text.replace("\r\n", "\n");
-    let ends = ['\n', '\r', '\u{2028}', '\u{2029}', '\u{85}'];
+    // A form feed ends a sheet, and a vertical tab is a line break of Word and Outlook.
+    let ends = ['\n', '\r', '\u{b}', '\u{c}', '\u{2028}', '\u{2029}', '\u{85}'];
     let lines: Vec<String> = text.split(ends).map(literal_line).collect();
     let mut out = String::with_capacity(text.len() + 64);
     for (n, line) in lines.iter().enumerate() {
@@ -82,6 +83,7 @@ fn write_word(word: &str, out: &mut String) {
     let mut rest = word.chars();
     while let Some(c) = rest.next() {
         let next = rest.clone().next().unwrap_or(' ');
+        let c = if is_address { c } else { plain_hyphen(before, c, next) };
         let is_escaped = match c {
             '\\' | '`' | '*' | '<' | '[' | ']' | '|' => true,
             // Between letters it has no meaning.
@@ -100,6 +102,25 @@ fn write_word(word: &str, out: &mut String) {
         out.push(c);
         before = c;
     }
+}
+
+/// Returns a text whose words have plain hyphens: a search for `2-15` would not find the sign that
+/// only keeps a line from ending there.
+pub fn plain_hyphens(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let (mut before, mut rest) = (' ', text.chars());
+    while let Some(c) = rest.next() {
+        let next = rest.clone().next().unwrap_or(' ');
+        out.push(plain_hyphen(before, c, next));
+        before = c;
+    }
+    out
+}
+
+/// Returns a character of a text, or a plain hyphen for one within a word.
+fn plain_hyphen(before: char, c: char, next: char) -> char {
+    let is_within = before.is_alphanumeric() && next.is_alphanumeric();
+    if is_within && matches!(c, '\u{2010}' | '\u{2011}') { '-' } else { c }
 }
 
 /// Returns a block of code, with a fence longer than any in it. A `language` that is no name is left
@@ -157,6 +178,7 @@ mod tests {
             assert_eq!(literal_line(text), text);
         }
         assert_eq!(literal_line("_a_ __init__ ~b~"), "\\_a\\_ \\_\\_init\\_\\_ \\~b\\~");
+        assert_eq!(literal_line("2\u{2011}15 e\u{2010}mail \u{2011} x"), "2-15 e-mail \u{2011} x");
         assert_eq!(literal_line("%%a%% ==b== $$c$$"), "%\\%a%\\% =\\=b=\\= $\\$c$\\$");
         assert_eq!(literal_line("\t a\u{7}b"), "\u{a0}".repeat(5) + "ab");
     }
@@ -170,6 +192,7 @@ mod tests {
     #[test]
     fn all_line_ends_count_and_blank_lines_stay() {
         assert_eq!(literal_text("a\r\nb\rc\n\n\nd\n\n"), "a  \nb  \nc\n\n\nd");
+        assert_eq!(literal_text("a\u{b}b\n\u{c}c"), "a  \nb\n\nc");
         assert_eq!(literal_text(""), "");
         assert_eq!(literal_text(" \n"), "");
     }

@@ -1,5 +1,6 @@
 //! The files of a directory or of a ZIP archive, read in the same way.
 
+mod one_file;
 mod part;
 mod replaced;
 
@@ -201,9 +202,7 @@ impl Tree {
             } else if kind.is_dir() {
                 self.list_directory(&entry.path(), &format!("{path}/"), depth + 1)?;
             } else if kind.is_file() {
-                let metadata = entry.metadata()?;
-                let modified = metadata.modified().ok().and_then(|it| Timestamp::try_from(it).ok());
-                self.add(Entry { path, size: metadata.len(), modified, number: (0, 0) })?;
+                self.add(Entry::of_file(path, &entry.metadata()?))?;
             } else {
                 self.problems.push((path, "it is a link or no regular file".to_owned()));
             }

@@ -1,6 +1,7 @@
 //! Reads an HTML page.
 
 mod inner_files;
+mod positions;
 mod xhtml;
 
 #[cfg(test)]
@@ -11,7 +12,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-use brain_convert_base::{ConvertError, Format, Output, Sample, Value};
+use brain_convert_base::{ConvertError, Format, Output, Sample, Value, plain_hyphens};
 use brain_page::{Frontmatter, MediaType, PayloadError, RECEIVED, payload};
 use jiff::tz::TimeZone;
 
@@ -21,6 +22,7 @@ use crate::facts::time;
 use crate::locked;
 use crate::model::Block;
 use inner_files::InnerFiles;
+use positions::with_positions;
 use xhtml::with_ends;
 
 pub(crate) const FORMAT: Format =
@@ -50,7 +52,7 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
         return Err(malformed(format!("it has more than {MAX_HTML} bytes")));
     }
     draft.keep_original();
-    let html = with_ends(html_text(&bytes).replace('\0', ""));
+    let html = with_positions(with_ends(html_text(&bytes).replace('\0', "")));
     let (html, files) = InnerFiles::of(&html, &mut draft);
     let document = match payload(MediaType::Html, html.as_bytes()) {
         Ok(payload) => payload,
@@ -61,7 +63,7 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
         Err(error) => return Err(malformed(error.to_string())),
     };
     facts(&document.document.frontmatter, document.url.as_deref(), &mut draft);
-    let body = document.document.body.to_string();
+    let body = plain_hyphens(&document.document.body);
     if let Some(heading) = brain_page::headings(&body).first() {
         // Only a page without a title has the one of its heading, without marks.
         let title = brain_page::top_heading(&format!("# {}", heading.text));

@@ -12,6 +12,7 @@ mod html;
 mod label;
 mod locked;
 mod markdown;
+mod math;
 mod model;
 mod odt;
 mod pdf;

@@ -61,6 +61,16 @@ pub(crate) struct Style {
     pub(crate) italic: bool,
     pub(crate) strike: bool,
     pub(crate) code: bool,
+    pub(crate) position: Position,
+}
+
+/// Where a text stands in its line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Position {
+    #[default]
+    Normal,
+    Raised,
+    Lowered,
 }
 
 /// The target of a link.
@@ -79,10 +89,78 @@ impl Inline {
     }
 }
 
+/// Puts texts of the same look together, because programs split a word at each change of its text.
+/// Raised and lowered text gets a form that does not join the text before it: `10` and `6` are not
+/// 106.
+pub(crate) fn merged(content: &[Inline]) -> Vec<Inline> {
+    let mut out = joined(content.iter().cloned());
+    if !out.iter().any(|inline| matches!(inline, Inline::Text(text) if is_moved(text))) {
+        return out;
+    }
+    for at in 0..out.len() {
+        let before = at.checked_sub(1).and_then(|at| text_of(&out, at)?.chars().next_back());
+        let after = text_of(&out, at + 1).and_then(|text| text.chars().next());
+        let Some(Inline::Text(text)) = out.get_mut(at) else { continue };
+        if !is_moved(text) {
+            continue;
+        }
+        let is_raised = text.style.position == Position::Raised;
+        text.style.position = Position::Normal;
+        let own = text.text.trim();
+        if own.is_empty() {
+            continue;
+        }
+        let is_word = |c: &char| !c.is_whitespace();
+        let starts = text.text.starts_with(char::is_whitespace);
+        let ends = text.text.ends_with(char::is_whitespace);
+        let before = before.filter(is_word).filter(|_| !starts);
+        let after = after.filter(is_word).filter(|_| !ends);
+        let form = match brain_page::raised_text(own, before, after, is_raised) {
+            // At the beginning of a link, `^` would make a note of it.
+            form if text.link.is_some() && form.starts_with('^') => format!("[{own}]"),
+            form => form,
+        };
+        let blank = |is: bool| if is { " " } else { "" };
+        text.text = format!("{}{form}{}", blank(starts), blank(ends));
+    }
+    joined(out.into_iter())
+}
+
+fn is_moved(text: &Text) -> bool {
+    text.style.position != Position::Normal
+}
+
+fn text_of(content: &[Inline], at: usize) -> Option<&str> {
+    match content.get(at)? {
+        Inline::Text(text) => Some(&text.text),
+        _ => None,
+    }
+}
+
+fn joined(content: impl Iterator<Item = Inline>) -> Vec<Inline> {
+    let mut out: Vec<Inline> = Vec::new();
+    for inline in content {
+        if let Inline::Text(text) = &inline {
+            if text.text.is_empty() {
+                continue;
+            }
+            if let Some(Inline::Text(last)) = out.last_mut()
+                && last.style == text.style
+                && last.link == text.link
+            {
+                last.text.push_str(&text.text);
+                continue;
+            }
+        }
+        out.push(inline);
+    }
+    out
+}
+
 /// Returns the words of a line, without their look.
 pub(crate) fn plain_text(content: &[Inline]) -> String {
     let mut out = String::new();
-    for inline in content {
+    for inline in &merged(content) {
         match inline {
             Inline::Text(text) => out.push_str(&text.text),
             Inline::Break => out.push(' '),

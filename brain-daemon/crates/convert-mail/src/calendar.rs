@@ -1,10 +1,11 @@
-//! Reads calendars (iCalendar, RFC 5545): a file, or a directory of them, such as that of khal or
-//! vdirsyncer.
+//! Reads calendars (iCalendar, RFC 5545, and vCalendar 1.0): a file, or a directory of them, such as
+//! that of khal or vdirsyncer.
 //!
 //! A page has an event with all its instances. The moved instances of a series have its UID, and
 //! can stand before it or alone.
 
 mod moment;
+mod old_rule;
 mod page;
 mod rule;
 mod rule_words;
@@ -36,7 +37,7 @@ pub(crate) const FORMAT: Format =
 /// How a file begins.
 const BEGIN: &str = "BEGIN:VCALENDAR";
 /// Endings of the files in a directory.
-const EXTENSIONS: [&str; 3] = ["ics", "ical", "ifb"];
+const EXTENSIONS: [&str; 4] = ["ics", "ical", "ifb", "vcs"];
 /// The folder of all pages.
 const FOLDER: &str = "calendar";
 /// Maximum size of a file, in bytes. Its events are in memory while it is read.

@@ -99,6 +99,10 @@ impl Line {
 
     /// Returns the texts between signs such as `;` or `,`.
     pub(crate) fn texts(&self, separator: u8) -> Vec<String> {
+        if self.is_base64() {
+            let text = self.text();
+            return text.split(char::from(separator)).map(|it| it.trim().to_owned()).collect();
+        }
         let parts = split(&self.value, separator).into_iter();
         parts.map(|part| self.decoded(part).trim().to_owned()).collect()
     }
@@ -125,12 +129,20 @@ impl Line {
     /// Decodes a part of the value. What quoted-printable hides, such as `=3B`, is text.
     fn decoded(&self, bytes: &[u8]) -> String {
         let charset = self.param("CHARSET");
-        match self.is_quoted_printable() {
-            true => codec::text(&codec::quoted_printable(&unescaped(bytes, false)), charset),
-            false => codec::text(&unescaped(bytes, true), charset),
+        match () {
+            () if self.is_quoted_printable() => {
+                codec::text(&codec::quoted_printable(&unescaped(bytes, false)), charset)
+            }
+            () if self.is_base64() => codec::text(&codec::base64(bytes), charset),
+            () => codec::text(&unescaped(bytes, true), charset),
         }
         .replace("\r\n", "\n")
     }
+}
+
+/// Returns whether a line is in quoted-printable and goes on after `=`.
+fn ends_softly(line: &[u8]) -> bool {
+    line.ends_with(b"=") && Line::parse(line).is_some_and(|line| line.is_quoted_printable())
 }
 
 fn is_encoding(text: &str) -> bool {
@@ -278,7 +290,10 @@ impl<R: BufRead> Components<R> {
             let Some(mut bytes) = self.physical_line()? else { return Ok(None) };
             while let Some(next) = self.physical_line()? {
                 match next.first() {
-                    Some(b' ' | b'\t') if bytes.len() < MAX_LINE => bytes.extend(&next[1..]),
+                    // A blank after a soft line end belongs to the text.
+                    Some(b' ' | b'\t') if bytes.len() < MAX_LINE && !ends_softly(&bytes) => {
+                        bytes.extend(&next[1..]);
+                    }
                     _ => {
                         self.next = Some(next);
                         break;
@@ -367,6 +382,21 @@ mod tests {
         let text = b"NOTE:Gr\xc3\r\n \xbcn\n  and blue\nEND:X";
         let mut components = Components::new(&text[..]);
         assert_eq!(components.line().unwrap().unwrap().text(), "Gr\u{fc}n and blue");
+    }
+
+    #[test]
+    fn a_blank_after_a_soft_line_end_is_text() {
+        let text = "NOTE;ENCODING=QUOTED-PRINTABLE:B=C3=B8lge=\n and more=\n\tthan\nX:1\n y";
+        let mut components = Components::new(text.as_bytes());
+        assert_eq!(components.line().unwrap().unwrap().text(), "B\u{f8}lge and more\tthan");
+        assert_eq!(components.line().unwrap().unwrap().text(), "1y");
+    }
+
+    #[test]
+    fn text_in_base64_is_decoded() {
+        assert_eq!(line("NOTE;ENCODING=B:SsO4cmcKcmluZw==").text(), "J\u{f8}rg\nring");
+        assert_eq!(line("NOTE;BASE64;CHARSET=ISO-8859-1:\n SvhyZw==\n").text(), "J\u{f8}rg");
+        assert_eq!(line("N;ENCODING=BASE64:TcO4bGxlcjtJZGE=").texts(b';'), ["M\u{f8}ller", "Ida"]);
     }
 
     #[test]

@@ -64,6 +64,10 @@ const GONE_FOLDERS: [&str; 7] =
     ["trash", "junk", "spam", "deleted items", "deleted messages", "junk e-mail", "bin"];
 /// The bit of `X-Mozilla-Status` for messages that the user deleted or moved.
 const MOZILLA_EXPUNGED: u32 = 8;
+/// The bit of `X-Mozilla-Status2` for messages that are deleted on the server.
+const MOZILLA_IMAP_DELETED: u32 = 0x0020_0000;
+/// The bit of `X-Evolution` for deleted messages. Its form is `uid-flags`.
+const EVOLUTION_DELETED: u32 = 2;
 
 fn has_mboxes(sample: &Sample) -> bool {
     Kind::of(sample.head()) == Kind::Mbox || has_only(sample, Kind::Mbox)
@@ -106,7 +110,8 @@ fn convert_messages(
         let name = || format!("{}, \"{}\"", store.name(position), header.text("subject"));
         // A folder that is imported alone is meant.
         let folder = if has_folders { store.folder(position) } else { "" };
-        let reason = gone(&header, store.file(position), folder);
+        let in_apple_mail = found.is_deleted.then_some("deleted in Apple Mail");
+        let reason = in_apple_mail.or_else(|| gone(&header, store.file(position), folder));
         if let Some(reason) = reason.filter(|_| !with_deleted) {
             return Ok(out.lost(&name(), reason)?);
         }
@@ -125,12 +130,17 @@ fn convert_messages(
 
 /// Returns why a message is not imported, if its owner deleted it.
 fn gone(header: &Header, file: &str, folder: &str) -> Option<&'static str> {
-    let status = u32::from_str_radix(header.raw("x-mozilla-status"), 16).unwrap_or_default();
+    let bits = |text: &str| u32::from_str_radix(text, 16).unwrap_or_default();
+    let is_expunged = bits(header.raw("x-mozilla-status")) & MOZILLA_EXPUNGED != 0
+        || bits(header.raw("x-mozilla-status2")) & MOZILLA_IMAP_DELETED != 0;
+    let evolution = header.raw("x-evolution").split_once('-').map_or(0, |(_, it)| bits(it));
     let flags = file.rsplit_once(":2,").map_or("", |(_, flags)| flags);
     let labels = header.text("x-gmail-labels");
     let is_gone = |folder: &str| GONE_FOLDERS.contains(&folder.to_lowercase().as_str());
-    if status & MOZILLA_EXPUNGED != 0 {
+    if is_expunged {
         Some("deleted in Thunderbird")
+    } else if evolution & EVOLUTION_DELETED != 0 {
+        Some("deleted in Evolution")
     } else if header.raw("x-status").contains('D') {
         Some("deleted: its X-Status has the flag D")
     } else if flags.contains('T') {

@@ -1,4 +1,4 @@
-//! Reads the notes of Google Keep from Google Takeout: the ZIP archive, or its directory.
+//! Reads the notes of Google Keep from Google Takeout: the ZIP archive, its directory, or one note.
 //!
 //! Each note is a JSON file with an HTML file of the same name beside it. Files of notes lie in the
 //! same folder. Times are microseconds since 1970. Keep writes plain text.
@@ -36,7 +36,9 @@ const KEEP: &str = "Keep";
 const TAKEOUT: &str = "Takeout";
 
 fn recognise(sample: &Sample) -> bool {
-    let Some(tree) = sample.tree() else { return false };
+    let Some(tree) = sample.tree() else {
+        return sample.head().trim_ascii_start().starts_with(b"{") && is_note_head(sample.head());
+    };
     let Some(folder) = folder(tree) else { return false };
     // Keep writes each note as JSON and as HTML.
     let is_note = |entry: &Entry| {
@@ -89,15 +91,15 @@ struct NotePath {
 }
 
 fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
-    let tree = Tree::open(path).map_err(ConvertError::read(path))?;
-    let found = tree.as_ref().and_then(|tree| Some((tree, folder(tree)?)));
-    let Some((tree, folder)) = found else {
+    let tree = Tree::open(path).and_then(|tree| tree.map_or_else(|| Tree::of_file(path), Ok));
+    let tree = tree.map_err(ConvertError::read(path))?;
+    let Some(folder) = folder(&tree) else {
         let from = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         return Err(ConvertError::Malformed { from, reason: "it has no notes of Keep".to_owned() });
     };
     tree.report_problems(out)?;
-    let by_name = files(tree, folder, out)?;
-    let mut files = Files { tree, by_name, used: HashSet::new() };
+    let by_name = files(&tree, folder, out)?;
+    let mut files = Files { tree: &tree, by_name, used: HashSet::new() };
     for entry in entries(&mut files, out)? {
         if let Ok(note) = files.note(&entry.name) {
             write_note(&mut files, &entry, &note, out)?;

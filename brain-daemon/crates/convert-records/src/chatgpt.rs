@@ -27,7 +27,7 @@ use crate::export::{Export, begins_with_words};
 use crate::json::{fields, is_true, list, text, value};
 use crate::long_page::{LongPage, Target};
 use crate::time::from_seconds;
-use crate::turns::{Conversation, Head, named, paths_of, title_of, turn_heading};
+use crate::turns::{Conversation, Head, Place, REPEATED, named, paths_of, title_of, turn_heading};
 use assets::Assets;
 use branches::{branches, nodes};
 use message::{Role, Shown, role, shown};
@@ -65,6 +65,8 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
     let known = paths_of(&export, FOLDER, &mut paths, MESSAGES, |conversation| Head {
         title: title(conversation),
         created: from_seconds(conversation.head.get("create_time")),
+        updated: from_seconds(conversation.head.get("update_time")),
+        id: id(&conversation.head).to_owned(),
     })?;
     let mut hidden = 0;
     // A part that is cut off does not keep the others from being read.
@@ -72,11 +74,14 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
     for (part, known) in export.parts().iter().zip(known) {
         let mut known = known.into_iter().enumerate();
         let read = export.for_each(part, &mut |element| {
-            let (number, path) = known.next().unwrap_or_default();
+            let (number, place) = known.next().unwrap_or_default();
             let from = format!("{}, conversation {}", part.name, number + 1);
             let conversation = match Conversation::parse(&element, MESSAGES) {
                 Ok(conversation) => conversation,
                 Err(reason) => return Ok(out.lost(&named(&from, "title", &element), &reason)?),
+            };
+            let Place::Path(path) = place else {
+                return Ok(out.lost(&named(&from, "title", &element), REPEATED)?);
             };
             let target = Target { paths: &mut paths, tree: files.as_ref(), out: &mut *out };
             let mut writer = Writer { target, assets: &assets, hidden: 0 };
@@ -233,9 +238,8 @@ fn page(conversation: &Conversation<'_>, main: &[&RawValue], from: &str, path: S
     let conversation = &conversation.head;
     let models: BTreeSet<String> = main.iter().filter_map(|it| model(it)).collect();
     let mut fields = Vec::new();
-    let id = [text(conversation, "conversation_id"), text(conversation, "id")];
-    if let Some(id) = id.into_iter().find(|it| !it.is_empty()) {
-        fields.push(("conversation".to_owned(), Field::Text(id.to_owned())));
+    if !id(conversation).is_empty() {
+        fields.push(("conversation".to_owned(), Field::Text(id(conversation).to_owned())));
     }
     if !models.is_empty() {
         fields.push(("models".to_owned(), Field::List(models.into_iter().collect())));
@@ -251,6 +255,12 @@ fn page(conversation: &Conversation<'_>, main: &[&RawValue], from: &str, path: S
     page.title = title;
     page.fields = fields;
     page
+}
+
+/// Returns the id of a conversation; empty if it has none.
+fn id(conversation: &Value) -> &str {
+    let ids = [text(conversation, "conversation_id"), text(conversation, "id")];
+    ids.into_iter().find(|it| !it.is_empty()).unwrap_or_default()
 }
 
 /// Returns the model that wrote a message.

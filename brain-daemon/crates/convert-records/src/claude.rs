@@ -22,7 +22,7 @@ use crate::export::{Export, begins_with_words};
 use crate::json::{list, text, value};
 use crate::long_page::{LongPage, Target};
 use crate::time::from_text;
-use crate::turns::{Conversation, Head, named, paths_of, title_of, turn_heading};
+use crate::turns::{Conversation, Head, Place, REPEATED, named, paths_of, title_of, turn_heading};
 use message::{blocks, files};
 use others::convert_others;
 use page::page;
@@ -52,22 +52,26 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
     let known = paths_of(&export, FOLDER, &mut paths, MESSAGES, |conversation| Head {
         title: title(conversation),
         created: from_text(text(&conversation.head, "created_at")),
+        updated: from_text(text(&conversation.head, "updated_at")),
+        id: text(&conversation.head, "uuid").to_owned(),
     })?;
     // A part that is cut off does not keep the others from being read.
     let mut end = Ok(());
     for (part, known) in export.parts().iter().zip(known) {
         let mut known = known.into_iter().enumerate();
         let read = export.for_each(part, &mut |element| {
-            let (number, path) = known.next().unwrap_or_default();
-            match Conversation::parse(&element, MESSAGES) {
-                Ok(conversation) => {
+            let (number, place) = known.next().unwrap_or_default();
+            let lost = |reason: &str, out: &mut Output<'_>| {
+                let from = format!("{}, conversation {}", part.name, number + 1);
+                Ok(out.lost(&named(&from, "name", &element), reason)?)
+            };
+            match (Conversation::parse(&element, MESSAGES), place) {
+                (Ok(conversation), Place::Path(path)) => {
                     let target = Target { paths: &mut paths, tree: None, out: &mut *out };
                     Ok(write_conversation(&conversation, &part.name, path, target)?)
                 }
-                Err(reason) => {
-                    let from = format!("{}, conversation {}", part.name, number + 1);
-                    Ok(out.lost(&named(&from, "name", &element), &reason)?)
-                }
+                (Ok(_), _) => lost(REPEATED, out),
+                (Err(reason), _) => lost(&reason, out),
             }
         });
         end = end.and(read);

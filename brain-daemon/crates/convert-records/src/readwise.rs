@@ -27,6 +27,8 @@ pub(crate) const FORMAT: Format = Format {
 
 /// The folder of the pages.
 const FOLDER: &str = "Readwise";
+/// Maximum number of highlights at one place that are compared.
+const MAX_COMPARED: usize = 20;
 /// The columns that every export has.
 const COLUMNS: [&str; 5] = ["highlight", "book title", "book author", "note", "highlighted at"];
 
@@ -104,9 +106,13 @@ fn write_book(
     }
     let tags = rows.iter().flat_map(|row| tags(table.field(row, "document tags")));
     page.tags = tags.collect::<BTreeSet<_>>().into_iter().collect();
+    let (mut rows, replaced) = without_replaced(table, rows);
+    for row in replaced {
+        let name = format!("{}, {}", page.from, caption(table, row));
+        out.lost(&name, "a later highlight of the same place replaces it")?;
+    }
     let mut page = LongPage::new(page);
     let mut target = Target { paths, tree: None, out };
-    let mut rows = rows.to_vec();
     rows.sort_by_key(|row| (table.field(row, "location").parse::<u64>().ok(), time(table, row)));
     for row in rows {
         let (text, note) = (table.field(row, "highlight"), table.field(row, "note"));
@@ -122,6 +128,45 @@ fn write_book(
         page.add(&shown);
     }
     page.end(&mut target)
+}
+
+/// Returns the rows that count, and those that a later row replaces: if the ends of a highlight are
+/// changed on a Kindle, Readwise has both. Of equal rows, one counts. A row with a note of its own
+/// always counts.
+fn without_replaced<'r>(
+    table: &Table,
+    rows: &[&'r [String]],
+) -> (Vec<&'r [String]>, Vec<&'r [String]>) {
+    let mut by_time = rows.to_vec();
+    by_time.sort_by_key(|row| time(table, row));
+    let mut is_kept = vec![true; by_time.len()];
+    let mut replaced = Vec::new();
+    let mut at: HashMap<(&str, &str), Vec<usize>> = HashMap::new();
+    for (number, row) in by_time.iter().enumerate() {
+        let field = |column| table.field(row, column);
+        let others = at.entry((field("location type"), field("location"))).or_default();
+        for other in others.iter().rev().take(MAX_COMPARED).copied() {
+            let (Some(former), Some(kept)) = (by_time.get(other), is_kept.get_mut(other)) else {
+                continue;
+            };
+            let former_field = |column| table.field(former, column);
+            let (text, former_text) = (field("highlight"), former_field("highlight"));
+            let is_equal = text == former_text;
+            let is_changed = !field("location").is_empty()
+                && !former_text.is_empty()
+                && !text.is_empty()
+                && (text.contains(former_text) || former_text.contains(text));
+            let note = former_field("note");
+            let has_own_note = !note.is_empty() && note != field("note");
+            if *kept && (is_equal || is_changed) && !has_own_note {
+                *kept = false;
+                replaced.extend((!is_equal).then_some(*former));
+            }
+        }
+        others.push(number);
+    }
+    let kept = by_time.into_iter().zip(is_kept).filter_map(|(row, is_kept)| is_kept.then_some(row));
+    (kept.collect(), replaced)
 }
 
 fn tags(field: &str) -> impl Iterator<Item = String> + '_ {

@@ -20,8 +20,9 @@ pub(crate) fn from_seconds(value: Option<&Value>) -> Option<Timestamp> {
     Timestamp::from_microsecond(micros).ok()
 }
 
-/// Returns the time of a number whose unit is not known: seconds, milliseconds or microseconds
-/// since 1970, or microseconds since 1601. The ranges of sensible times do not overlap. 0 is none.
+/// Returns the time of a number whose unit is not known: seconds, milliseconds, microseconds or
+/// nanoseconds since 1970, or microseconds or their tenths since 1601. The ranges of sensible times
+/// do not overlap. 0 is none.
 pub(crate) fn from_any_unit(number: &str) -> Option<Timestamp> {
     let number = number.trim().split('.').next()?.parse::<i64>().ok().filter(|it| *it > 0)?;
     let time = if number < 100_000_000_000 {
@@ -32,8 +33,10 @@ pub(crate) fn from_any_unit(number: &str) -> Option<Timestamp> {
         Timestamp::from_microsecond(number)
     } else if number < 100_000_000_000_000_000 {
         Timestamp::from_microsecond(number - SINCE_1601)
+    } else if number < 200_000_000_000_000_000 {
+        Timestamp::from_microsecond(number / 10 - SINCE_1601)
     } else {
-        return None;
+        Timestamp::from_nanosecond(number.into())
     };
     time.ok()
 }
@@ -66,11 +69,12 @@ mod tests {
 
     #[test]
     fn im19_the_unit_is_known_by_the_size() {
-        for number in ["1250000000", "1250000000588", "1250000000588170", "12894473600588170"] {
+        let since_1970 = ["1250000000", "1250000000588", "1250000000588170", "1250000000588170000"];
+        for number in since_1970.into_iter().chain(["12894473600588170", "128944736005881700"]) {
             let time = from_any_unit(number).map(Timestamp::as_second);
             assert_eq!(time, Some(1_250_000_000), "{number}");
         }
-        for number in ["0", "", "-1", "x", "99999999999999999999", "999999999999999999"] {
+        for number in ["0", "", "-1", "x", "99999999999999999999"] {
             assert_eq!(from_any_unit(number), None, "{number}");
         }
     }

@@ -1,5 +1,7 @@
 //! What the exports of conversations share: paths of pages, titles, headings of turns.
 
+use std::collections::HashMap;
+
 use brain_convert_base::{ConvertError, Paths};
 use jiff::Timestamp;
 use serde_json::Value;
@@ -19,12 +21,31 @@ pub(crate) struct Head {
     pub(crate) title: String,
     /// When it began.
     pub(crate) created: Option<Timestamp>,
+    /// When it was last changed.
+    pub(crate) updated: Option<Timestamp>,
+    /// Its id; empty if it has none.
+    pub(crate) id: String,
 }
 
-/// Returns the paths of the pages of all conversations in `folder`: those of each part of the
+/// Where the page of a conversation is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// The conversation cannot be read.
+    #[default]
+    Nowhere,
+    /// The path of its page.
+    Path(String),
+    /// A later state of the conversation is in the export, which has the page.
+    Repeated,
+}
+
+/// Why a conversation is left out.
+pub(crate) const REPEATED: &str = "it is in the export more than once; the latest state counts";
+
+/// Returns the places of the pages of all conversations in `folder`: those of each part of the
 /// export, in order. Conversations that began earlier get their path first, so that a newer export
-/// does not change it. A conversation that cannot be read has an empty path. `inner` is the field
-/// with the messages.
+/// does not change it. A directory can have several exports: of the states of a conversation, the
+/// latest counts. `inner` is the field with the messages.
 ///
 /// # Errors
 /// Errors of reading. Parts that end early are no error here, because they are read again.
@@ -34,15 +55,14 @@ pub(crate) fn paths_of(
     paths: &mut Paths,
     inner: &str,
     head: impl Fn(&Conversation<'_>) -> Head,
-) -> Result<Vec<Vec<String>>, ConvertError> {
+) -> Result<Vec<Vec<Place>>, ConvertError> {
     let mut heads = Vec::new();
-    let mut found = Vec::new();
+    let mut found: Vec<Vec<Place>> = Vec::new();
     for (part_number, part) in export.parts().iter().enumerate() {
         let mut count = 0;
         let read = export.for_each(part, &mut |element| {
             if let Ok(conversation) = Conversation::parse(&element, inner) {
-                let Head { title, created } = head(&conversation);
-                heads.push((created, part_number, count, title));
+                heads.push((head(&conversation), (part_number, count)));
             }
             count += 1;
             Ok(())
@@ -51,13 +71,27 @@ pub(crate) fn paths_of(
             Ok(()) | Err(ConvertError::Malformed { .. }) => {}
             Err(error) => return Err(error),
         }
-        found.push(vec![String::new(); count]);
+        found.push(vec![Place::Nowhere; count]);
     }
-    heads.sort();
-    for (_, part, number, title) in heads {
-        let path = paths.add([folder], &title);
+    let mut latest: HashMap<&str, (Option<Timestamp>, (usize, usize))> = HashMap::new();
+    for (head, at) in &heads {
+        let known = latest.entry(&head.id).or_insert((head.updated, *at));
+        *known = (*known).max((head.updated, *at));
+    }
+    let is_repeated: Vec<bool> = heads
+        .iter()
+        .map(|(head, at)| {
+            !head.id.is_empty() && latest.get(&*head.id).is_some_and(|it| it.1 != *at)
+        })
+        .collect();
+    let mut heads: Vec<_> = heads.into_iter().zip(is_repeated).collect();
+    heads.sort_by(|((a, at), _), ((b, other), _)| (a.created, at).cmp(&(b.created, other)));
+    for ((head, (part, number)), is_repeated) in heads {
         if let Some(place) = found.get_mut(part).and_then(|it| it.get_mut(number)) {
-            *place = path;
+            *place = match is_repeated {
+                true => Place::Repeated,
+                false => Place::Path(paths.add([folder], &head.title)),
+            };
         }
     }
     Ok(found)

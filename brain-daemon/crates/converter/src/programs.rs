@@ -6,9 +6,9 @@ use brain_config::Processor;
 
 /// The extensions of files that `brain-convert` may be able to read as a document. The content of
 /// a file decides.
-const EXTENSIONS: [&str; 21] = [
+const EXTENSIONS: [&str; 22] = [
     "csv", "ctb", "ctd", "ctx", "ctz", "docx", "eml", "enex", "epub", "htm", "html", "ics", "mbox",
-    "note", "odt", "org", "pdf", "tid", "txt", "vcf", "xhtml",
+    "note", "odt", "org", "pdf", "tid", "txt", "vcf", "vcs", "xhtml",
 ];
 
 /// The programs that read documents: brain's own, and the owner's for some extensions.

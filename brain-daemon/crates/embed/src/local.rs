@@ -175,7 +175,7 @@ impl LocalModel {
         let space = VectorSpace {
             model: facts.name.clone(),
             identity: format!(
-                "local weights={} tokenizer={tokenizer_sha256} pooling={:?} tokens={} lower={} \
+                "local rounded weights={} tokenizer={tokenizer_sha256} pooling={:?} tokens={} lower={} \
                  query={:?} document={:?}",
                 facts.sha256,
                 card.pooling,

@@ -14,7 +14,7 @@ const WEIGHTS: &str = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab
 
 #[test]
 #[ignore = "`.ci/model parity` fetches the model and runs this"]
-fn two_hundred_texts_have_the_vectors_of_the_reference() {
+fn two_hundred_texts_have_nearly_the_vectors_of_the_reference() {
     let model = PathBuf::from(std::env::var_os("BRAIN_TEST_MODEL").expect("BRAIN_TEST_MODEL"));
     let facts = inspect(&model).unwrap();
     assert_eq!(facts.sha256, WEIGHTS, "the reference vectors are not this model's");
@@ -29,7 +29,7 @@ fn two_hundred_texts_have_the_vectors_of_the_reference() {
 
     let vectors =
         LocalModel::new(model, 2).embed(&texts, VectorPurpose::Document, &|| true).unwrap();
-    let mut worst: f64 = 1.0;
+    let (mut worst, mut sum): (f64, f64) = (1.0, 0.0);
     for ((text, vector), expected) in texts.iter().zip(&vectors).zip(reference.chunks(width)) {
         let dot: f64 =
             vector.iter().zip(expected).map(|(one, other)| f64::from(*one) * other).sum();
@@ -37,9 +37,15 @@ fn two_hundred_texts_have_the_vectors_of_the_reference() {
         let ours = length(vector.iter().map(|x| f64::from(*x).powi(2)).sum());
         let cosine = dot / ours / length(expected.iter().map(|x| x * x).sum());
         assert!((ours - 1.0).abs() < 1e-5, "{text:?} has a vector of length {ours}");
-        assert!(cosine > 0.999, "{text:?} has {cosine}");
-        worst = worst.min(cosine);
+        // Matrices and values are rounded to 8 bits. A single sign has the smallest cosine.
+        assert!(cosine > 0.96, "{text:?} has {cosine}");
+        (worst, sum) = (worst.min(cosine), sum + cosine);
     }
-    writeln!(std::io::stderr(), "200 texts, the smallest cosine with the reference is {worst:.7}")
-        .unwrap();
+    let mean = sum / 200.0;
+    assert!(mean > 0.985, "the mean cosine is {mean}");
+    writeln!(
+        std::io::stderr(),
+        "200 texts, cosine with the reference: mean {mean:.4}, least {worst:.4}"
+    )
+    .unwrap();
 }

@@ -43,30 +43,31 @@ pub fn assign_slugs(
     // taken for the same.
     let hasher = BuildHasherDefault::<DefaultHasher>::default();
     // The number of lost characters, and the index of the path.
-    let mut first: HashMap<u64, (usize, usize)> = HashMap::new();
-    for (at, path) in paths.iter().enumerate() {
+    let mut first: HashMap<u64, (u32, u32)> = HashMap::new();
+    for (at, path) in (0..).zip(paths) {
         let Ok(slug) = plain_slug(path) else { continue };
         let lost = lost_characters(path, &slug);
         let known = first.entry(hasher.hash_one(&slug)).or_insert((lost, at));
-        if (lost, *path) < (known.0, paths[known.1]) {
+        if (lost, *path) < (known.0, paths[known.1 as usize]) {
             *known = (lost, at);
         }
     }
-    let slug = |(at, path): (usize, &&str)| {
+    let slug = |(at, path): (u32, &&str)| {
         let slug = plain_slug(path)?;
         match first.get(&hasher.hash_one(&slug)) {
-            Some((_, holder)) if *holder != at || is_taken(&slug) => distinct_slug(path),
+            Some(&(_, holder)) if holder != at || is_taken(&slug) => distinct_slug(path),
             _ => Ok(slug),
         }
     };
-    paths.iter().enumerate().map(slug).collect()
+    (0..).zip(paths).map(slug).collect()
 }
 
 /// Returns how much a slug differs from its path: 0 for the path of the slug's own file, then the
 /// number of lost characters and one.
-fn lost_characters(path: &str, slug: &Slug) -> usize {
+fn lost_characters(path: &str, slug: &Slug) -> u32 {
     let own = file_path(slug);
-    if own == path { 0 } else { 1 + path.chars().count().saturating_sub(own.chars().count()) }
+    let lost = path.chars().count().saturating_sub(own.chars().count());
+    if own == path { 0 } else { 1 + lost as u32 }
 }
 
 fn short_hash(path: &str) -> String {

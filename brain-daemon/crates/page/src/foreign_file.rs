@@ -30,8 +30,9 @@ pub enum ForeignFormat {
 }
 
 /// The names of files by which a format is known.
-const EXTENSIONS: [(&str, ForeignFormat); 11] = [
+const EXTENSIONS: [(&str, ForeignFormat); 12] = [
     ("ics", ForeignFormat::Calendar),
+    ("vcs", ForeignFormat::Calendar),
     ("ical", ForeignFormat::Calendar),
     ("ifb", ForeignFormat::Calendar),
     ("vcf", ForeignFormat::Contacts),

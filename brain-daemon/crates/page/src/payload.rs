@@ -15,7 +15,7 @@ use super::{Document, ForeignFormat, Frontmatter, FrontmatterError};
 use fields::PayloadFields;
 
 pub use fields::RECEIVED;
-pub use flow::is_entity;
+pub use flow::{is_entity, raised_text};
 
 /// Accepted media types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

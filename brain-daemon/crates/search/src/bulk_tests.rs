@@ -4,7 +4,7 @@
 
 use brain_protocol::SourceId;
 
-use super::tests::{ids, note, open, page, put};
+use super::tests::{ids, no_commit_options, note, open, page, put};
 use super::*;
 
 #[test]
@@ -45,4 +45,21 @@ fn a_bulk_change_shows_the_old_page_until_analyzed() {
         (ids(&index, "former"), ids(&index, "latter"), ids(&index, "final")),
         (vec![], vec![1], vec![2])
     );
+}
+
+#[test]
+fn an_endless_stream_of_large_pages_is_committed() {
+    let dir = tempfile::tempdir().unwrap();
+    // Five of these pages.
+    let options = Options { commit_bytes: 100_000, ..no_commit_options() };
+    let (index, _) = Index::open(dir.path(), "store", 1_000_000, options).unwrap();
+    let text = "lorem ipsum dolor ".repeat(300);
+    let mut max_in_memory = 0;
+    for id in 1..=300 {
+        index.push_bulk(vec![note(id, &text)]);
+        index.wait_for_backlog_below(4000);
+        max_in_memory = max_in_memory.max(index.uncommitted_count());
+    }
+    // Five that are not taken, as many that are being committed, and those that were taken last.
+    assert!(max_in_memory <= 20, "{max_in_memory} of 300 pages were in memory");
 }

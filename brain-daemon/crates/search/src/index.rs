@@ -18,7 +18,7 @@ use super::{
     disk_search::DiskSearch,
     document::{Analyzer, PageToIndex},
     index_state::{IndexState, SharedIndex},
-    indexer::{Indexer, MAX_BYTES},
+    indexer::Indexer,
     joined::weigh_joined,
     language::Lang,
     match_table::{MatchTable, PlanMatches},
@@ -139,10 +139,11 @@ impl Index {
     /// that a bulk import does not fill the memory. Returns at once when the index cannot be
     /// written.
     pub fn wait_for_backlog_below(&self, backlog: usize) {
+        let max_bytes = self.shared.options.commit_bytes;
         let mut state = self.shared.state();
         let is_long = |state: &IndexState| {
             state.feed.len() >= backlog.max(1)
-                || state.feed.iter().map(Op::weight).sum::<usize>() >= MAX_BYTES
+                || state.feed.iter().map(Op::weight).sum::<usize>() >= max_bytes
         };
         while is_long(&state) && state.problem.is_none() && !state.has_ended {
             self.shared.wake.notify_one();

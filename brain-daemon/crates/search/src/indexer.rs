@@ -29,9 +29,6 @@ use super::{
 /// Maximum number of changes taken from the feed at once, so that
 /// [`super::Index::wait_for_backlog_below`] returns soon.
 const MAX_TAKEN: usize = 256;
-/// The memory of taken changes, in bytes, after which they are committed. Few large pages need more
-/// than thousands of notes.
-pub(super) const MAX_BYTES: usize = 64 << 20;
 /// How long changes collect before the indexer takes them.
 const COLLECT_TIME: Duration = Duration::from_millis(20);
 /// Maximum pause between attempts to write.
@@ -220,7 +217,6 @@ impl Indexer {
         let count = state.feed.len().min(MAX_TAKEN);
         self.since.get_or_insert_with(Instant::now);
         let taken: Vec<Op> = state.feed.drain(..count).collect();
-        let has_more = !state.feed.is_empty();
         drop(state);
         shared.notify_progress();
         self.bytes += taken.iter().map(Op::weight).sum::<usize>();
@@ -228,7 +224,8 @@ impl Indexer {
         if is_backing_off && self.bytes > options.overlay_bytes {
             self.drop_changes();
         }
-        match has_more && self.has_bulk(options) && !is_backing_off {
+        // Not only when the feed is empty: a steady stream of changes never leaves it so.
+        match self.has_bulk(options) && !is_backing_off {
             true => IndexerStep::Commit(ChangeRate::Bulk),
             false => IndexerStep::Feed,
         }
@@ -282,7 +279,8 @@ impl Indexer {
         }
         // When idle, `IndexerStep::Merge` follows. A bulk commit defers tantivy's own merges, so
         // that they do not run beside it.
-        let is_many = self.queue.len() >= options.commit_changes || self.bytes >= MAX_BYTES;
+        let is_many =
+            self.queue.len() >= options.commit_changes || self.bytes >= options.commit_bytes;
         let is_bulk = if is_idle { self.needs_merge } else { is_many };
         let rate = if is_bulk && !is_flushing { ChangeRate::Bulk } else { ChangeRate::Steady };
         ControlFlow::Break(IndexerStep::Commit(rate))
@@ -290,7 +288,7 @@ impl Indexer {
 
     /// Returns whether so many changes were taken that they are committed at once.
     fn has_bulk(&self, options: &Options) -> bool {
-        self.queue.len() >= options.commit_changes_bulk || self.bytes >= MAX_BYTES
+        self.queue.len() >= options.commit_changes_bulk || self.bytes >= options.commit_bytes
     }
 
     /// Gives the writer the changes that it does not have yet.

@@ -184,6 +184,9 @@ pub struct Options {
     pub commit_changes: usize,
     /// As `commit_changes`, while changes arrive faster than they are indexed.
     pub commit_changes_bulk: usize,
+    /// Memory of changes that are committed without waiting for a pause, in bytes: few large pages
+    /// need more than thousands of notes. A bulk write waits while as much is not taken yet.
+    pub commit_bytes: usize,
     /// Memory for uncommitted changes while the index cannot be written, in bytes. Beyond it, the
     /// oldest are dropped: they are not found, and must be pushed again after the next
     /// [`Index::open`] ([`OpenReport::seq`]).
@@ -198,6 +201,7 @@ impl Default for Options {
             commit_when_idle: std::time::Duration::from_secs(2),
             commit_changes: 512,
             commit_changes_bulk: 4096,
+            commit_bytes: 32 << 20,
             overlay_bytes: 128 << 20,
         }
     }

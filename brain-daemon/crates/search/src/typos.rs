@@ -110,7 +110,10 @@ pub(super) fn correct(
         if !words.contains(&word.as_str()) {
             continue;
         }
-        let mut neighbours = neighbours(&word, ComparedPart::Whole, view, visible, fields)?;
+        // A word of some page is right, or has a small error: a distant word is another word.
+        let max_distance = if pages > 0 { 1 } else { max_distance(&word) };
+        let part = ComparedPart::Whole;
+        let mut neighbours = neighbours(&word, max_distance, part, (view, visible), fields)?;
         if pages > 0 {
             neighbours.retain(|it| it.pages() >= pages * MIN_PAGE_RATIO);
         }
@@ -132,7 +135,8 @@ pub(super) fn correct(
         }
     }
     if let Some(word) = half_typed.filter(|word| is_long_enough(word) && !has_digits(word)) {
-        let names = neighbours(&word, ComparedPart::Beginning, view, visible, fields)?;
+        let part = ComparedPart::Beginning;
+        let names = neighbours(&word, max_distance(&word), part, (view, visible), fields)?;
         if let Some(name) = names.into_iter().next().filter(|name| name.distance > 0) {
             text = with_word(&text, &word, &name.text);
             explaining.push(name.text.clone());
@@ -265,16 +269,20 @@ enum FieldKind {
     Stems,
 }
 
+/// Returns how many letters of a word can be wrong.
+fn max_distance(word: &str) -> u8 {
+    if word.chars().nth(LONG_LETTERS - 1).is_some() { 2 } else { 1 }
+}
+
 /// Returns the words of the pages that are near `word`, the most likely first: smaller edit
 /// distance, then words in names, then words in more pages.
 fn neighbours(
     word: &str,
+    max_distance: u8,
     part: ComparedPart,
-    view: &View,
-    visible: Option<&VisiblePages>,
+    (view, visible): (&View, Option<&VisiblePages>),
     fields: Fields,
 ) -> Result<Vec<SimilarWord>> {
-    let max_distance = if word.chars().nth(LONG_LETTERS - 1).is_some() { 2 } else { 1 };
     let near_words = near_words(word, part, max_distance, fields.names)?;
     let word = EditDistance::new(word, usize::from(max_distance));
     let mut found = Neighbours { word, part, all: HashMap::new() };

@@ -6,7 +6,7 @@
 //! loses nothing.
 
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTableMetadata};
@@ -16,7 +16,7 @@ use super::error::with_damage_report;
 use super::shared_state::SharedState;
 use super::store_file::{OpenDatabase, open_closed};
 use super::temporary_file::sweep;
-use super::{Reader, StoreError, StoreOptions, meta, tables as t};
+use super::{Store, StoreError, StoreOptions, meta, tables as t};
 use brain_base::home::free_bytes;
 
 /// Maximum bytes copied by a start, so that it takes seconds.
@@ -54,10 +54,31 @@ impl SpaceUsage {
     }
 }
 
-impl Reader {
-    /// Returns the space that the tables occupy, in bytes. Reads all of them.
-    pub fn bytes_in_use(&self) -> Result<u64, StoreError> {
-        self.with_file_damage(bytes_in_use)
+/// A count of the space that the tables occupy. It reads all of them, and does not keep the store
+/// open: otherwise a daemon that ends during the count would leave a file that was not closed.
+pub struct SpaceCount {
+    txn: ReadTransaction,
+    path: PathBuf,
+}
+
+impl Store {
+    /// Begins a count.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn count_space(&self) -> Result<SpaceCount, StoreError> {
+        let view = self.shared.begin_read()?;
+        Ok(SpaceCount { txn: view.txn, path: self.path().to_owned() })
+    }
+}
+
+impl SpaceCount {
+    /// Returns the space in bytes.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or the store was closed meanwhile.
+    pub fn bytes_in_use(self) -> Result<u64, StoreError> {
+        with_damage_report(&self.path, || bytes_in_use(&self.txn))
     }
 }
 

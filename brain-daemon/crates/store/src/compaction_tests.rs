@@ -58,9 +58,22 @@ fn on_disk(path: &Path) -> u64 {
 }
 
 fn usage(store: &Store) -> SpaceUsage {
-    let in_use = store.read(Visibility::All).unwrap().bytes_in_use().unwrap();
+    let in_use = store.count_space().unwrap().bytes_in_use().unwrap();
     let on_disk = store.bytes_on_disk().unwrap();
     SpaceUsage { on_disk, in_use, min_returned_bytes: options().min_returned_bytes }
+}
+
+#[test]
+fn a_count_that_outlasts_the_daemon_leaves_a_closed_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("brain.redb");
+    let store = open(&path);
+    store.write(|transaction| transaction.add_job(&job("text", 5)).map(drop)).unwrap();
+    let count = store.count_space().unwrap();
+    assert!(!is_closed(&path));
+    drop(store);
+    assert!(is_closed(&path));
+    assert!(count.bytes_in_use().is_err(), "the store is closed");
 }
 
 /// Checks that all data is present, and that the directory holds only the store.

@@ -337,7 +337,7 @@ fn finished_jobs_free_the_space_of_their_texts() {
             (0..JOBS).try_for_each(|n| transaction.add_job(&job(&text(n), 5)).map(drop))
         })
         .unwrap();
-    let in_use = || store.read(Visibility::All).unwrap().bytes_in_use().unwrap();
+    let in_use = || store.count_space().unwrap().bytes_in_use().unwrap();
     let bytes_waiting = in_use();
     assert!(bytes_waiting > JOBS * 2000, "{bytes_waiting}");
     // A few jobs in each transaction, as the worker processes them.

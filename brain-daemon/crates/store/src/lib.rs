@@ -147,7 +147,7 @@ pub use act::{Act, acting, current_act};
 pub use attachments::NamedAttachment;
 pub use broken_links::{BrokenLinkEntry, BrokenLinkList};
 pub use change::{Change, CommitHook};
-pub use compaction::SpaceUsage;
+pub use compaction::{SpaceCount, SpaceUsage};
 pub use damaged_page::DamagedPage;
 pub use error::{StoreError, StoreFailure, unless_damaged};
 pub use former_names::FormerNames;

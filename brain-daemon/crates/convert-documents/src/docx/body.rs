@@ -9,6 +9,7 @@ use super::package::{Package, Relationships};
 use super::styles::{ListPlace, Styles, list_place};
 use crate::draft::Draft;
 use crate::flow::{Flow, Kind, is_blank};
+use crate::math::formula;
 use crate::model::{Block, FlatItem, Inline, plain_text};
 use crate::xml::{Element, Xml};
 
@@ -124,7 +125,7 @@ impl<'a> Reader<'a> {
                     .draft
                     .lost("a document inserted into it as a whole is only in the kept file"),
                 "m:oMathPara" | "m:oMath" => {
-                    flow.paragraph(Kind::Plain, vec![Inline::plain(element.text())]);
+                    flow.paragraph(Kind::Plain, vec![Inline::plain(formula(element))]);
                 }
                 _ if is_left_out(element) => {}
                 // All others are wrappers.

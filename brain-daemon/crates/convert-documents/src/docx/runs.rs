@@ -4,6 +4,7 @@ use super::body::{Reader, alternative, is_left_out};
 use super::fields;
 use super::styles::is_on;
 use super::symbols::symbol;
+use crate::math::formula;
 use crate::model::{Inline, Link, Style, Text};
 use crate::xml::Element;
 
@@ -26,7 +27,9 @@ impl Reader<'_> {
                     self.runs(element, target.as_ref().or(link), out);
                 }
                 "w:bookmarkStart" => self.place(element),
-                "m:t" => self.text(element.text(), Style::default(), link, out),
+                "m:oMath" | "m:oMathPara" => {
+                    self.text(formula(element), Style::default(), link, out);
+                }
                 "mc:AlternateContent" => {
                     if let Some(choice) = alternative(element) {
                         self.runs(choice, link, out);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::flow::Kind;
-use crate::model::Style;
+use crate::model::{Position, Style};
 use crate::xml::{Element, Xml};
 
 /// Maximum number of styles that are based on each other.
@@ -40,6 +40,7 @@ pub(super) struct Look {
     italic: Option<bool>,
     strike: Option<bool>,
     code: bool,
+    position: Option<Position>,
 }
 
 impl Look {
@@ -51,6 +52,11 @@ impl Look {
             italic: flag("w:i"),
             strike: flag("w:strike").or_else(|| flag("w:dstrike")),
             code: false,
+            position: properties.child("w:vertAlign").map(|it| match it.attribute("w:val") {
+                Some("superscript") => Position::Raised,
+                Some("subscript") => Position::Lowered,
+                _ => Position::Normal,
+            }),
         }
     }
 
@@ -61,6 +67,7 @@ impl Look {
             italic: self.italic.or(base.italic),
             strike: self.strike.or(base.strike),
             code: self.code || base.code,
+            position: self.position.or(base.position),
         }
     }
 
@@ -70,6 +77,7 @@ impl Look {
             italic: self.italic.unwrap_or(false),
             strike: self.strike.unwrap_or(false),
             code: self.code,
+            position: self.position.unwrap_or_default(),
         }
     }
 }

@@ -87,6 +87,29 @@ fn im04_characters_that_are_elements_are_kept() {
 }
 
 #[test]
+fn im04_raised_numbers_do_not_join_the_number_before() {
+    let run = |look: &str, text: &str| {
+        format!("<w:r><w:rPr>{look}</w:rPr><w:t xml:space=\"preserve\">{text}</w:t></w:r>")
+    };
+    let (raised, lowered) =
+        ("<w:vertAlign w:val=\"superscript\"/>", "<w:vertAlign w:val=\"subscript\"/>");
+    let text = body(&format!(
+        "<w:p>{}{}{}{}{}{}{}{}{}{}</w:p>",
+        run("", "about 10"),
+        run(raised, "6"),
+        run("", " grains, H"),
+        run(lowered, "2"),
+        run("", "O, the 1"),
+        run(raised, "st"),
+        run("", " x"),
+        run(raised, "n+"),
+        run(raised, "1"),
+        run("", "y"),
+    ));
+    assert_eq!(text, "about 10\u{2076} grains, H\u{2082}O, the 1st x^(n+1) y");
+}
+
+#[test]
 fn deleted_and_moved_text_is_left_out() {
     let run = |text: &str| format!("<w:r><w:t>{text}</w:t></w:r>");
     let text = body(&format!(

@@ -164,3 +164,14 @@ fn a_book_of_pandoc_is_whole() {
     assert_eq!(converted.files().len(), 2);
     assert_eq!(converted.lost(), Vec::<String>::new());
 }
+
+#[test]
+fn im04_raised_numbers_do_not_join_the_number_before() {
+    let chapter = "<html xmlns=\"http://www.w3.org/1999/xhtml\"><body><p>10<sup>6</sup> grains of \
+                   H<sub>2</sub>O, see<sup><a href=\"#n\">12</a></sup> <span \
+                   style=\"vertical-align:super\">3</span></p><h2>E = mc<sup>2</sup></h2></body></html>";
+    let converted = book("<dc:title>Salt</dc:title>", &[chapter], &[]);
+    let page = converted.page("book");
+    assert!(page.contains("\n10\u{2076} grains of H\u{2082}O, see\u{b9}\u{b2} \u{b3}\n"), "{page}");
+    assert!(page.contains("## E = mc\u{b2}\n"), "{page}");
+}

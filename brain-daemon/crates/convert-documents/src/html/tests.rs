@@ -100,3 +100,14 @@ fn text_of_a_page_has_no_effect() {
         assert!(body.contains(part), "{part} in {body}");
     }
 }
+
+#[test]
+fn im04_raised_numbers_do_not_join_the_number_before() {
+    // The forms of Google Docs, and of editors on the web.
+    let html = "<html><head><style type=\"text/css\">.c1{vertical-align:super;font-size:8pt}\
+                .c2{color:red}</style></head><body><p><span>about 10</span><span class=\"c1\">6\
+                </span><span class=\"c2\"> grains, 5</span><span style=\"vertical-align: super\">2\
+                </span> H<sub>2</sub>O</p></body></html>";
+    let converted = converted("page.html", html.as_bytes());
+    assert!(converted.page("page").ends_with("\n\nabout 10\u{2076} grains, 5\u{b2} H\u{2082}O\n"));
+}

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use brain_convert_base::literal_line;
 
-use crate::model::{Inline, Link, Style, Text};
+use crate::model::{Inline, Link, Style, Text, merged};
 
 /// Stands for the next mark. It is no character (Unicode, section 23.7).
 const MARK: char = '\u{fdd0}';
@@ -64,27 +64,6 @@ impl Lines {
         let lines: Vec<String> = self.0.into_iter().filter(|line| !line.is_empty()).collect();
         lines.join("<br>")
     }
-}
-
-/// Puts texts of the same look together. Programs split a word at each change of its text.
-fn merged(line: &[Inline]) -> Vec<Inline> {
-    let mut out: Vec<Inline> = Vec::new();
-    for inline in line {
-        if let Inline::Text(text) = inline {
-            if text.text.is_empty() {
-                continue;
-            }
-            if let Some(Inline::Text(last)) = out.last_mut()
-                && last.style == text.style
-                && last.link == text.link
-            {
-                last.text.push_str(&text.text);
-                continue;
-            }
-        }
-        out.push(inline.clone());
-    }
-    out
 }
 
 struct Builder<'a> {

@@ -1,10 +1,12 @@
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 use super::*;
-use crate::model::{Block, FlatItem, Inline, Link, List, Style, Text, nested_lists};
+use crate::model::{Block, FlatItem, Inline, Link, List, Position, Style, Text, nested_lists};
 
-const BOLD: Style = Style { bold: true, italic: false, strike: false, code: false };
-const ITALIC: Style = Style { bold: false, italic: true, strike: false, code: false };
+const PLAIN: Style =
+    Style { bold: false, italic: false, strike: false, code: false, position: Position::Normal };
+const BOLD: Style = Style { bold: true, ..PLAIN };
+const ITALIC: Style = Style { italic: true, ..PLAIN };
 
 fn styled(text: &str, style: Style) -> Inline {
     Inline::Text(Text { text: text.to_owned(), style, link: None })

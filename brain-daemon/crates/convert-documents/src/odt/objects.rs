@@ -2,6 +2,7 @@
 
 use super::body::Reader;
 use crate::container::resolve;
+use crate::math::formula;
 use crate::model::{Inline, Style};
 use crate::xml::Element;
 
@@ -77,7 +78,7 @@ impl Reader<'_> {
         let is_formula = root.local_name() == "math";
         if is_formula {
             let annotation = root.descendants().find(|it| it.local_name() == "annotation");
-            let text = annotation.unwrap_or(root).text();
+            let text = annotation.map_or_else(|| formula(root), Element::text);
             let style = Style { code: true, ..Style::default() };
             let text = crate::model::Text { text, style, link: None };
             out.push(Inline::Text(text));

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use crate::flow::Kind;
-use crate::model::Style;
+use crate::model::{Position, Style};
 use crate::xml::{Element, Xml};
 
 /// Maximum number of styles that are based on each other.
@@ -25,6 +25,7 @@ struct Entry {
     bold: Option<bool>,
     italic: Option<bool>,
     strike: Option<bool>,
+    position: Option<Position>,
     list: Option<String>,
 }
 
@@ -64,11 +65,12 @@ impl Styles {
     /// Returns how text of a style looks, within text that looks like `outer`.
     pub(super) fn look(&self, name: &str, outer: Style) -> Style {
         let mut style = outer;
-        let (mut bold, mut italic, mut strike) = (None, None, None);
+        let (mut bold, mut italic, mut strike, mut position) = (None, None, None, None);
         for (name, entry) in self.chain("text", name) {
             bold = bold.or(entry.bold);
             italic = italic.or(entry.italic);
             strike = strike.or(entry.strike);
+            position = position.or(entry.position);
             style.code |= matches!(name, "Source_20_Text" | "Teletype" | "Verbatim_20_Char");
         }
         // pandoc names its style so, and defines nothing.
@@ -76,6 +78,7 @@ impl Styles {
         style.bold = bold.unwrap_or(style.bold);
         style.italic = italic.unwrap_or(style.italic);
         style.strike = strike.unwrap_or(style.strike);
+        style.position = position.unwrap_or(style.position);
         style
     }
 
@@ -112,7 +115,20 @@ fn entry(style: Element<'_>) -> Entry {
         bold: value("fo:font-weight").map(is_bold),
         italic: value("fo:font-style").map(|it| matches!(it, "italic" | "oblique")),
         strike: line.map(|it| it != "none"),
+        position: value("style:text-position").map(position),
         list: style.attribute("style:list-style-name").map(str::to_owned),
+    }
+}
+
+/// Returns the position of text: `super 58%`, or a part of the height such as `-33% 58%`.
+fn position(text: &str) -> Position {
+    let height = text.split_whitespace().next().unwrap_or_default();
+    match (height, height.trim_end_matches('%').parse::<f32>()) {
+        ("super", _) => Position::Raised,
+        ("sub", _) => Position::Lowered,
+        (_, Ok(height)) if height > 0.0 => Position::Raised,
+        (_, Ok(height)) if height < 0.0 => Position::Lowered,
+        _ => Position::Normal,
     }
 }
 

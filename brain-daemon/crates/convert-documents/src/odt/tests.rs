@@ -152,3 +152,30 @@ fn content_that_is_cut_gives_what_is_before() {
     assert!(converted.page("letter").ends_with("one\n\ntw\n"));
     assert!(converted.error.unwrap().contains("it ends within an element"));
 }
+
+#[test]
+fn im04_raised_numbers_do_not_join_the_number_before() {
+    let style = |name: &str, position: &str| {
+        format!(
+            "<style:style style:name=\"{name}\" style:family=\"text\"><style:text-properties \
+             style:text-position=\"{position}\"/></style:style>"
+        )
+    };
+    let span = |name: &str, text: &str| {
+        format!("<text:span text:style-name=\"{name}\">{text}</text:span>")
+    };
+    let content = format!(
+        "<office:document-content {NS} xmlns:style=\"urn:oasis:names:tc:opendocument:xmlns:style:1.0\">\
+         <office:automatic-styles>{}{}{}</office:automatic-styles>\
+         <office:body><office:text><text:p>10{} H{}O, 5{}</text:p></office:text></office:body>\
+         </office:document-content>",
+        style("up", "super 58%"),
+        style("down", "-33% 58%"),
+        style("level", "0% 100%"),
+        span("up", "6"),
+        span("down", "2"),
+        span("level", "7"),
+    );
+    let converted = converted("", &content);
+    assert!(converted.page("letter").ends_with("\n\n10\u{2076} H\u{2082}O, 57\n"));
+}

@@ -1,10 +1,11 @@
-//! The little of CSS that changes what text means: bold, italic, struck and code, by class.
+//! The little of CSS that changes what text means: bold, italic, struck, raised, lowered and code, by
+//! class.
 //!
 //! Programs such as calibre write classes in place of `<b>` and `<i>`.
 
 use std::collections::HashMap;
 
-use crate::model::Style;
+use crate::model::{Position, Style};
 
 /// Maximum number of classes.
 const MAX_CLASSES: usize = 20_000;
@@ -19,6 +20,7 @@ struct Look {
     italic: Option<bool>,
     strike: Option<bool>,
     code: Option<bool>,
+    position: Option<Position>,
 }
 
 impl Looks {
@@ -45,8 +47,13 @@ impl Looks {
         }
     }
 
+    /// Returns whether a class raises or lowers its text.
+    pub(crate) fn has_positions(&self) -> bool {
+        self.0.values().any(|look| look.position.is_some())
+    }
+
     /// Returns how text looks with these classes and declarations, within text of `outer`.
-    pub(super) fn look(&self, classes: &str, declarations: &str, outer: Style) -> Style {
+    pub(crate) fn look(&self, classes: &str, declarations: &str, outer: Style) -> Style {
         let known = classes.split_whitespace().filter_map(|class| self.0.get(class));
         let look = known.fold(Look::default(), |all, look| look.or(all));
         let look = Look::of(declarations).or(look);
@@ -55,6 +62,7 @@ impl Looks {
             italic: look.italic.unwrap_or(outer.italic),
             strike: look.strike.unwrap_or(outer.strike),
             code: look.code.unwrap_or(outer.code),
+            position: look.position.unwrap_or(outer.position),
         }
     }
 }
@@ -73,6 +81,14 @@ impl Look {
                 "text-decoration" | "text-decoration-line" => {
                     look.strike = Some(value.contains("line-through"));
                 }
+                "vertical-align" => {
+                    look.position = match value.as_str() {
+                        "super" => Some(Position::Raised),
+                        "sub" => Some(Position::Lowered),
+                        "baseline" => Some(Position::Normal),
+                        _ => None,
+                    };
+                }
                 "font-family" => look.code = value.contains("monospace").then_some(true),
                 _ => {}
             }
@@ -87,6 +103,7 @@ impl Look {
             italic: self.italic.or(base.italic),
             strike: self.strike.or(base.strike),
             code: self.code.or(base.code),
+            position: self.position.or(base.position),
         }
     }
 }
@@ -108,5 +125,6 @@ mod tests {
         assert_eq!(looks.look("b1 i", "", plain), Style { italic: true, ..bold });
         assert_eq!(looks.look("n", "", bold), plain);
         assert!(looks.look("", "text-decoration: line-through", plain).strike);
+        assert_eq!(looks.look("", "vertical-align: Super", plain).position, Position::Raised);
     }
 }

@@ -4,7 +4,8 @@ use super::Chapter;
 use super::notes::Notes;
 use crate::container::{folder, resolve, target};
 use crate::draft::Draft;
-use crate::model::{Inline, Link, Style, Text};
+use crate::math::formula;
+use crate::model::{Inline, Link, Position, Style, Text};
 use crate::xml::Element;
 
 /// Reads the text of paragraphs.
@@ -59,6 +60,8 @@ impl Inlines<'_, '_> {
             "b" | "strong" => style.bold = true,
             "i" | "em" | "cite" | "dfn" | "var" => style.italic = true,
             "s" | "del" | "strike" => style.strike = true,
+            "sup" => style.position = Position::Raised,
+            "sub" => style.position = Position::Lowered,
             "code" | "kbd" | "samp" | "tt" => style.code = true,
             "a" => {
                 let href = element.attribute("href").unwrap_or_default();
@@ -129,7 +132,8 @@ impl Inlines<'_, '_> {
     fn formula(&mut self, math: Element<'_>, out: &mut Vec<Inline>) {
         let annotation = math.descendants().find(|it| it.local_name() == "annotation");
         let alternative = math.attribute("alttext").map(str::to_owned);
-        let text = alternative.unwrap_or_else(|| annotation.unwrap_or(math).text());
+        let written = alternative.or_else(|| annotation.map(Element::text));
+        let text = written.unwrap_or_else(|| formula(math));
         let style = Style { code: true, ..Style::default() };
         out.push(Inline::Text(Text { text: brain_page::single_line(&text), style, link: None }));
     }

@@ -19,11 +19,13 @@ pub(super) struct Moment {
 
 impl Moment {
     /// Parses all times of a property: `DTSTART;TZID=Europe/Oslo:20260107T190000`. Of a period,
-    /// this is the start.
+    /// this is the start. vCalendar 1.0 separates them by `;`.
     pub(super) fn all(line: &Line, zones: &mut Zones<'_>) -> Vec<Self> {
         let zone = line.param("TZID").map(|name| zones.zone(name));
         let zone = zone.unwrap_or_else(|| Rc::new(Zone::Floating));
-        line.texts(b',').iter().filter_map(|text| Self::parse(text, &zone)).collect()
+        let texts = line.texts(b',');
+        let texts = texts.iter().flat_map(|text| text.split(';'));
+        texts.filter_map(|text| Self::parse(text, &zone)).collect()
     }
 
     /// Parses one time. `Z` at its end means UTC.

@@ -20,7 +20,8 @@ const FACTS: [(&str, &str); 10] = [
     ("PRIORITY", "Priority"),
 ];
 /// States that say nothing for people.
-const DULL_VALUES: [&str; 6] = ["CONFIRMED", "COMPLETED", "NEEDS-ACTION", "PUBLIC", "DEFAULT", "0"];
+const DULL_VALUES: [&str; 7] =
+    ["CONFIRMED", "COMPLETED", "NEEDS-ACTION", "NEEDS ACTION", "PUBLIC", "DEFAULT", "0"];
 
 /// The content of a page.
 pub(super) struct Draft {
@@ -82,7 +83,7 @@ pub(super) fn task(main: &Timed<'_>, due: Option<String>) -> Draft {
         let shown = time(component, "COMPLETED").map_or(text, |time| time.to_string());
         draft.page.fields.push(("completed".to_owned(), Value::Text(shown)));
     }
-    draft.page.created = time(component, "CREATED");
+    draft.page.created = time(component, "CREATED").or_else(|| time(component, "DCREATED"));
     draft.page.updated = time(component, "LAST-MODIFIED");
     let blocks = vec![line, list(&facts(component)), description(component)];
     draft.finish(blocks, component)
@@ -101,7 +102,9 @@ pub(super) fn journal(main: &Timed<'_>) -> Draft {
 fn draft(component: &Component, kind: &str) -> Draft {
     let mut page = Page::default();
     page.title = brain_page::single_line(&component.text("SUMMARY"));
-    let tags = component.all("CATEGORIES").flat_map(|line| line.texts(b','));
+    // vCalendar 1.0 separates them by `;`.
+    let separator = |line: &Line| if line.raw().contains(',') { b',' } else { b';' };
+    let tags = component.all("CATEGORIES").flat_map(|line| line.texts(separator(line)));
     page.tags = tags.filter(|tag| !tag.is_empty()).collect();
     page.fields.push(("type".to_owned(), Value::Text(kind.to_owned())));
     let attendees: Vec<String> = component.all("ATTENDEE").map(address).collect();

@@ -4,6 +4,7 @@ use jiff::SignedDuration;
 use jiff::civil::{DateTime, Time};
 
 use super::moment::{Moment, duration};
+use super::old_rule::modern;
 use super::rule::Rule;
 use super::rule_words::words;
 use super::zone::Zones;
@@ -118,7 +119,8 @@ impl Series {
                 self.lost.push(format!("its second rule {text} is not read"));
                 break;
             }
-            let Some(rule) = Rule::parse(&text) else {
+            let rule = Rule::parse(&text).or_else(|| Rule::parse(&modern(&text)?));
+            let Some(rule) = rule else {
                 self.rule = format!("by the rule {text}");
                 self.lost
                     .push(format!("the rule {text} is not read; only its first date is listed"));

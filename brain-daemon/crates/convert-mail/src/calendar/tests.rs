@@ -170,6 +170,29 @@ fn a_newer_version_of_an_event_replaces_it() {
 }
 
 #[test]
+fn a_calendar_of_version_1_0_is_read() {
+    let old = event(
+        "DTSTART:20260510T130000Z\nDTEND:20260510T140000Z\nRRULE:D2 #3\n\
+         EXDATE:20260512T130000Z;20260601T130000Z\nCATEGORIES:MEETING;BOAT\n\
+         SUMMARY;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:B=C3=B8lge=\n one\n\
+         DESCRIPTION;ENCODING=QUOTED-PRINTABLE:Line 1=0D=0ALine 2\nDALARM:20260510T124500Z;;;",
+    );
+    let task = "BEGIN:VTODO\nSUMMARY:Oil\nSTATUS:NEEDS ACTION\nDCREATED:20260101T080000Z\n\
+                END:VTODO\n";
+    let converted = converted(&format!("VERSION:1.0\nTZ:+01\n{old}{task}"));
+    assert_eq!(
+        converted.page("calendar/2026-05-10 B\u{f8}lge one"),
+        "---\ntitle: \"B\u{f8}lge one\"\ntags: [\"MEETING\", \"BOAT\"]\n\
+         date: \"2026-05-10T13:00:00+00:00\"\ntype: \"event\"\n---\n\n\
+         - 2026-05-10 | 13:00\u{2013}14:00 UTC\n- 2026-05-14 | 13:00\u{2013}14:00 UTC\n\n\
+         - Repeats: every 2 days, 3 times\n\nLine 1  \nLine 2\n"
+    );
+    let task = converted.page("calendar/Oil");
+    assert!(task.ends_with("\n- [ ] Oil\n") && task.contains("created: 2026-01-01"), "{task}");
+    assert!(converted.lost().is_empty(), "{:?}", converted.lost());
+}
+
+#[test]
 fn a_rule_that_is_not_read_is_named() {
     let converted =
         converted(&event("DTSTART:20260107T190000\nSUMMARY:x\nRRULE:FREQ=HOURLY;COUNT=3"));

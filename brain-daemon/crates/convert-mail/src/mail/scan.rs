@@ -1,10 +1,12 @@
 //! Finds the messages of an mbox file, in one pass and bounded memory.
 //!
 //! Body lines that begin with `From ` are often not escaped. So a line begins a message only if it
-//! has the form of the first line of the file, and a header field follows.
+//! has the form of the first line of the file, and a header field follows. Where the header states
+//! the length of the body and the next message begins after that, no line within it counts: mutt
+//! and others write such files (mboxcl2).
 
 use std::hash::{DefaultHasher, Hasher as _};
-use std::io::{self, BufRead, Read as _};
+use std::io::{self, BufRead, Read as _, Seek, SeekFrom};
 
 use super::header::field_name;
 
@@ -12,6 +14,8 @@ use super::header::field_name;
 const MAX_PIECE: u64 = 16 * 1024;
 /// Maximum length of a header that is kept, in bytes.
 const MAX_HEADER: usize = 256 * 1024;
+/// Maximum length of a line that begins a message, with the line ends before it, in bytes.
+const MAX_SEPARATOR: u64 = 1000;
 
 /// A message in a file.
 #[derive(Debug)]
@@ -24,6 +28,8 @@ pub(super) struct Found {
     pub(super) header: Vec<u8>,
     /// A checksum of its body without blank lines.
     pub(super) digest: u64,
+    /// Whether the file says beside the message that its owner deleted it.
+    pub(super) is_deleted: bool,
 }
 
 /// The form of a line that begins a message.
@@ -49,7 +55,7 @@ pub(super) fn is_mbox(head: &[u8]) -> bool {
 /// # Errors
 /// If the file cannot be read, or from `each`.
 pub(super) fn scan<E: From<io::Error>>(
-    mut reader: impl BufRead,
+    mut reader: impl BufRead + Seek,
     mut each: impl FnMut(Found) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut scan = Scan::default();
@@ -59,6 +65,9 @@ pub(super) fn scan<E: From<io::Error>>(
         reader.by_ref().take(MAX_PIECE).read_until(b'\n', &mut piece)?;
         if piece.is_empty() {
             break;
+        }
+        if scan.is_in_stated_body(&piece, &mut reader)? {
+            scan.separator.take().iter().for_each(|line| scan.text(line));
         }
         if let Some(found) = scan.piece(&piece) {
             each(found)?;
@@ -87,6 +96,8 @@ struct Message {
     offset: u64,
     header: Vec<u8>,
     is_header: bool,
+    /// Where the body ends according to the header, until that turns out to be wrong.
+    stated_end: Option<u64>,
     digest: DefaultHasher,
 }
 
@@ -102,6 +113,7 @@ impl Scan {
                     offset: self.at,
                     header: Vec::new(),
                     is_header: true,
+                    stated_end: None,
                     digest: DefaultHasher::new(),
                 });
             } else {
@@ -121,6 +133,32 @@ impl Scan {
         found
     }
 
+    /// Returns whether the open separator, after which `piece` follows, is a line of a body whose
+    /// length the header states. The position of the reader stays.
+    fn is_in_stated_body(
+        &mut self,
+        piece: &[u8],
+        reader: &mut (impl BufRead + Seek),
+    ) -> io::Result<bool> {
+        let Some(message) = self.message.as_mut().filter(|_| self.separator.is_some()) else {
+            return Ok(false);
+        };
+        let Some(end) = message.stated_end.filter(|end| *end > self.at) else { return Ok(false) };
+        // Looked up only now, because most bodies have no such line.
+        let mut after = Vec::new();
+        let is_in_file = end <= reader.seek(SeekFrom::End(0))?;
+        if is_in_file {
+            reader.seek(SeekFrom::Start(end))?;
+            reader.by_ref().take(MAX_SEPARATOR).read_to_end(&mut after)?;
+        }
+        reader.seek(SeekFrom::Start(self.at + piece.len() as u64))?;
+        let next = after.trim_ascii_start().split(|byte| *byte == b'\n').next().unwrap_or_default();
+        let is_end = next.is_empty() || form(next).is_some_and(|it| Some(it) == self.form);
+        let is_right = is_in_file && is_end;
+        message.stated_end = is_right.then_some(end);
+        Ok(is_right)
+    }
+
     /// Takes a piece of the message.
     fn text(&mut self, piece: &[u8]) {
         let Some(message) = &mut self.message else { return };
@@ -131,6 +169,9 @@ impl Scan {
             }
         } else if is_blank || message.header.len() >= MAX_HEADER {
             message.is_header = false;
+            let len = stated_length(&message.header);
+            let body = self.at + piece.len() as u64;
+            message.stated_end = len.and_then(|len| body.checked_add(len));
         } else {
             message.header.extend_from_slice(piece);
         }
@@ -139,7 +180,8 @@ impl Scan {
     /// Returns the message that ends at this offset.
     fn end_of_message(&mut self, end: u64) -> Option<Found> {
         let Message { offset, header, digest, .. } = self.message.take()?;
-        Some(Found { offset, len: end - offset, header, digest: digest.finish() })
+        let digest = digest.finish();
+        Some(Found { offset, len: end - offset, header, digest, is_deleted: false })
     }
 }
 
@@ -168,6 +210,16 @@ fn form(line: &[u8]) -> Option<Form> {
     Some(if sender.is_some_and(is_hash) { Form::Patch } else { Form::Dated })
 }
 
+/// Returns the length of the body that a header states.
+fn stated_length(header: &[u8]) -> Option<u64> {
+    let mut lines = header.split(|byte| *byte == b'\n');
+    let value = lines.find_map(|line| {
+        let name = field_name(line)?;
+        name.trim_end().eq_ignore_ascii_case("content-length").then(|| &line[name.len() + 1..])
+    })?;
+    std::str::from_utf8(value).ok()?.trim().parse().ok()
+}
+
 /// Returns whether a line is a field of a header. Some programs repeat the line `From ` first.
 fn is_field(line: &[u8]) -> bool {
     line.starts_with(b">From ") || field_name(line).is_some()
@@ -181,7 +233,7 @@ mod tests {
     /// Returns the messages of an mbox.
     fn messages(text: &str) -> Vec<&str> {
         let mut found = Vec::new();
-        scan::<io::Error>(text.as_bytes(), |message| {
+        scan::<io::Error>(io::Cursor::new(text), |message| {
             let (start, len) = (message.offset as usize, message.len as usize);
             found.push(&text[start..start + len]);
             Ok(())
@@ -219,6 +271,24 @@ mod tests {
     }
 
     #[test]
+    fn im10_a_mailbox_in_a_body_of_stated_length_begins_no_message() {
+        let first = "From ida@x.example Tue Mar  3 10:00:00 2026\n";
+        let quoted = "See:\n\nFrom bo@x.example Tue Mar  3 11:00:00 2026\nSubject: old\n\nbye\n";
+        let text = |length: usize, end: &str| {
+            let header = format!("Subject: a\nContent-Length: {length}\n\n");
+            format!("{first}{header}{quoted}{end}")
+        };
+        let next = format!("\n{first}Subject: b\nContent-Length: 6\n\nDone.\n");
+        assert_eq!(messages(&text(quoted.len(), &next)).len(), 2);
+        assert_eq!(messages(&text(quoted.len(), "")).len(), 1);
+        // A length that leads elsewhere says nothing.
+        for wrong in [quoted.len() - 3, quoted.len() + 9, 1_000_000, 0] {
+            assert_eq!(messages(&text(wrong, &next)).len(), 3, "{wrong}");
+        }
+        assert_eq!(messages(&text(usize::MAX, &next)).len(), 3);
+    }
+
+    #[test]
     fn long_lines_and_cut_files_are_read() {
         let long = "x".repeat(100_000);
         let text = format!("From a@b Tue Mar  3 10:00:00 2026\nSubject: {long}\n\n{long}\nFrom ");
@@ -236,7 +306,7 @@ mod tests {
         let text = "From a@b Tue Mar  3 10:00:00 2026\nA: 1\n\none\n\ntwo\n\n\
                     From a@b Tue Mar  3 10:00:00 2026\nA: 2\n\none\n\ntwo\n\
                     From a@b Tue Mar  3 10:00:00 2026\nA: 2\n\none\n\ntwq\n";
-        scan::<io::Error>(text.as_bytes(), |found| {
+        scan::<io::Error>(io::Cursor::new(text), |found| {
             digests.push(found.digest);
             Ok(())
         })

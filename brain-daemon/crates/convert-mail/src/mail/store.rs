@@ -13,6 +13,10 @@ use super::scan::{Found, is_mbox, scan};
 const MAX_MESSAGE: usize = 48 * 1024 * 1024;
 /// How much of a file is looked at, in bytes.
 const MAX_HEAD: usize = 64 * 1024;
+/// How much of the end of an `.emlx` is searched for its properties, in bytes.
+const MAX_PROPERTIES: usize = 16 * 1024;
+/// The flag of a deleted message in the properties of an `.emlx`.
+const APPLE_DELETED: u64 = 2;
 /// Endings of files that mail programs keep beside mail.
 const SIDE_ENDINGS: [&str; 14] = [
     ".msf",
@@ -99,6 +103,21 @@ fn without_count(bytes: &[u8]) -> &[u8] {
     let Some(count) = count else { return bytes };
     let message = &bytes[end + 1..];
     message.get(..count).unwrap_or(message)
+}
+
+/// Returns whether the properties after the message of an `.emlx` say that it was deleted.
+fn is_deleted_in_apple_mail(file: &[u8]) -> bool {
+    let message = without_count(file);
+    if message.len() == file.len() {
+        return false;
+    }
+    let properties = &file[file.len().saturating_sub(MAX_PROPERTIES)..];
+    let text = String::from_utf8_lossy(properties);
+    let flags = text.rsplit_once("<key>flags</key>").and_then(|(_, rest)| {
+        let number = rest.trim_start().strip_prefix("<integer>")?.split('<').next()?;
+        number.trim().parse::<u64>().ok()
+    });
+    flags.is_some_and(|flags| flags & APPLE_DELETED != 0)
 }
 
 /// A file with mail.
@@ -203,17 +222,20 @@ impl Store {
                 continue;
             }
             let position = Position { source: number, offset: 0, len: u64::MAX };
-            let bytes = match self.read(position) {
+            let path = self.path(source);
+            let file = match self.read_bytes(source, &path, position) {
                 Ok(bytes) => bytes.unwrap_or_default(),
                 Err(error) => {
-                    out.lost(&source.name, &error.to_string())?;
+                    out.lost(&source.name, &ConvertError::read(&path)(error).to_string())?;
                     continue;
                 }
             };
-            let body = Header::parse(&bytes).1;
-            let digest = digest(&bytes[body..]);
-            let header = bytes[..body].to_vec();
-            each(out, position, Found { offset: 0, len: bytes.len() as u64, header, digest })?;
+            let bytes = without_count(&file);
+            let is_deleted = is_deleted_in_apple_mail(&file);
+            let body = Header::parse(bytes).1;
+            let (header, digest) = (bytes[..body].to_vec(), digest(&bytes[body..]));
+            let len = bytes.len() as u64;
+            each(out, position, Found { offset: 0, len, header, digest, is_deleted })?;
         }
         Ok(())
     }
@@ -384,6 +406,20 @@ mod tests {
         assert_eq!(without_count(b"4\nA: b\n<plist>"), b"A: b");
         assert_eq!(without_count(b"A: b\n"), b"A: b\n");
         assert_eq!(without_count(b"99\nA: b"), b"A: b");
+    }
+
+    #[test]
+    fn im11_deleted_messages_of_apple_mail_are_known_by_their_flags() {
+        let file = |flags: u64| {
+            format!(
+                "5\nA: b\n<?xml version=\"1.0\"?><plist><dict><key>flags</key>\n\t\
+                 <integer>{flags}</integer></dict></plist>\n"
+            )
+        };
+        assert!(is_deleted_in_apple_mail(file(8_590_195_715).as_bytes()));
+        assert!(!is_deleted_in_apple_mail(file(8_590_195_713).as_bytes()));
+        assert!(!is_deleted_in_apple_mail(b"A: b\n\n<key>flags</key><integer>2</integer>"));
+        assert!(!is_deleted_in_apple_mail(b""));
     }
 
     #[test]

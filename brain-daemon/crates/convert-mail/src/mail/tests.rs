@@ -86,6 +86,21 @@ fn im11_messages_deleted_in_thunderbird_are_named() {
 }
 
 #[test]
+fn im11_deleted_messages_of_other_programs_are_named() {
+    let with = |field: &str| format!("{field}\nFrom: a@x.example\nSubject: {field}\n\ntext\n");
+    let converted = mbox(&[
+        &with("X-Evolution: 0000007b-0010"),
+        &with("X-Evolution: 0000007c-0012"),
+        &with("X-Mozilla-Status2: 00200000"),
+        &with("X-Mozilla-Status2: 00800000"),
+    ]);
+    assert_eq!(converted.paths().len(), 2);
+    let lost = converted.lost();
+    assert!(lost[0].ends_with("0000007c-0012\": deleted in Evolution"), "{lost:?}");
+    assert!(lost[1].ends_with("00200000\": deleted in Thunderbird"), "{lost:?}");
+}
+
+#[test]
 fn messages_with_the_flag_deleted_are_named() {
     // mutt and Alpine write it.
     let with = |flags: &str, subject: &str| {

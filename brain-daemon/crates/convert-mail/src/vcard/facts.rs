@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use brain_convert_base::literal_line;
 
 use super::birthday::shown_date;
+use super::files::binary;
 use crate::content_line::{Component, Line};
 
 /// Properties and what they are called.
@@ -75,7 +76,7 @@ pub(super) fn facts(card: &Component) -> Vec<String> {
     let is_unknown = |line: &&Line| {
         !OTHERS.contains(&line.name.as_str())
             && !NAMES.iter().any(|(name, _)| *name == line.name)
-            && line.binary().is_none()
+            && binary(line).is_none()
     };
     let unknown = card.lines.iter().filter(is_unknown).map(|line| (line.name.as_str(), line));
     for (name, line) in known.chain(unknown) {

@@ -13,7 +13,7 @@ pub(super) fn attach(card: &Component, page: &mut Page) -> Vec<(String, Vec<u8>)
     let mut lines = Vec::new();
     for line in &card.lines {
         let is_file = PROPERTIES.contains(&line.name.as_str());
-        match line.binary() {
+        match binary(line) {
             Some((bytes, kind)) if !bytes.is_empty() => {
                 let stem = line.name.to_lowercase();
                 let name = page.attach(&format!("{stem}.{}", extension(line, &bytes, &kind)));
@@ -35,6 +35,16 @@ pub(super) fn attach(card: &Component, page: &mut Page) -> Vec<(String, Vec<u8>)
         page.body.push_str(&lines.join("\n\n"));
     }
     files
+}
+
+/// Returns the bytes of a file in a property, with their media type. Text can be in base64, too.
+pub(super) fn binary(line: &Line) -> Option<(Vec<u8>, String)> {
+    let is_text = |bytes: &[u8]| {
+        let is_sign = |c: char| !c.is_control() || c.is_whitespace();
+        std::str::from_utf8(bytes).is_ok_and(|text| text.chars().all(is_sign))
+    };
+    let is_file = PROPERTIES.contains(&line.name.as_str());
+    line.binary().filter(|(bytes, kind)| is_file || !kind.is_empty() || !is_text(bytes))
 }
 
 /// Returns the extension of a file, by its bytes or its type.

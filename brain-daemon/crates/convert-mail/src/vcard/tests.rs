@@ -45,6 +45,19 @@ fn im09_the_name_is_that_of_its_parts_without_a_shown_one() {
 }
 
 #[test]
+fn im09_text_in_base64_is_text() {
+    for note in [
+        "NOTE;ENCODING=BASE64:\n S2V5IHVuZGVyIHBv\n dApSaW5n\n",
+        "NOTE;BASE64:S2V5IHVuZGVyIHBvdApSaW5n",
+    ] {
+        let text = format!("BEGIN:VCARD\nVERSION:2.1\nFN;BASE64:SsO4cmc=\n{note}\nEND:VCARD\n");
+        let converted = converted(&text);
+        assert!(converted.page("contacts/J\u{f8}rg").ends_with("---\n\nKey under pot  \nRing\n"));
+        assert!(converted.files().is_empty());
+    }
+}
+
+#[test]
 fn im18_a_note_has_no_effect() {
     assert_eq!(
         body("NOTE:#fence\\n- [ ] no task\\, just text\\n[[map]]"),

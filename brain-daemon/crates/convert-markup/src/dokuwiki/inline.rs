@@ -150,7 +150,13 @@ impl Scope<'_> {
         let (name, options) = target.rsplit_once('?').unwrap_or((target, ""));
         let label = brain_page::single_line(label);
         if let Some(tags) = target.strip_prefix("tag>") {
-            self.page.tags.extend(tags.split_whitespace().map(|tag| tag.replace('_', " ")));
+            // A tag of several words is in quotation marks, or has `_` between them.
+            for (n, part) in tags.split('"').enumerate() {
+                let is_one = n % 2 == 1;
+                let words = part.split(|c: char| c.is_whitespace() && !is_one);
+                let words = words.filter(|word| !word.trim().is_empty());
+                self.page.tags.extend(words.map(|tag| tag.replace('_', " ")));
+            }
             return String::new();
         }
         if name.contains("://") {

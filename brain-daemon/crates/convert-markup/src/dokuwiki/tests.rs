@@ -111,3 +111,12 @@ fn a_wiki_does_not_take_over_the_notes_beside_it() {
     assert!(is_recognised(&[("wiki/lib/README.md", "of the program")]));
     assert!(!is_recognised(&[("notes/a.md", "mine")]));
 }
+
+#[test]
+fn a_tag_of_several_words_is_in_quotation_marks() {
+    let text = "====== A ======\n{{tag>boats \"big river\" old_weir}}\n";
+    let files = [("pages/a.txt", text), ("pages/start.txt", "x"), ("meta/a.changes", "")];
+    let done = Converted::of(&FORMATS, directory(&files).path());
+    let tags = "\ntags: [\"boats\", \"big river\", \"old weir\"]\n";
+    assert!(done.page("a").contains(tags), "{}", done.page("a"));
+}

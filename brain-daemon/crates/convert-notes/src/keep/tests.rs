@@ -28,6 +28,15 @@ fn im18_is_literal_text() {
 }
 
 #[test]
+fn one_note_can_be_imported_alone() {
+    let with_file = FAIR.replace("{\"title", "{\"attachments\":[{\"filePath\":\"a.png\"}],\"title");
+    let files = directory(&[("Fair.json", &with_file), ("a.png", "PNG"), ("Other.json", FAIR)]);
+    let done = Converted::of(&FORMATS, &files.path().join("Fair.json"));
+    assert_eq!((done.format, done.paths()), ("keep", vec!["Fair"]));
+    assert_eq!(done.lost(), ["Fair.json, a.png: the file is not in the export"]);
+}
+
+#[test]
 fn all_that_a_note_has_is_kept() {
     let note = r##"{"color":"TEAL","isTrashed":false,"isPinned":true,"isArchived":true,
         "annotations":[{"description":"All about weirs","source":"WEBLINK","title":"Weirs [1]","url":"https://weirs.example/a(b)"},

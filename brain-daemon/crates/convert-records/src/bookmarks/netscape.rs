@@ -9,7 +9,7 @@ use brain_convert_base::ConvertError;
 use html5gum::{DefaultEmitter, HtmlString, IoReader, StartTag, Token, Tokenizer};
 
 use super::collection::{Bookmark, Collection, Item};
-use crate::time::from_any_unit;
+use crate::time::{from_any_unit, from_text};
 
 /// Reads a file. What is whole before an error is in the collection.
 pub(super) fn read(
@@ -86,7 +86,7 @@ impl<'a> Reader<'a> {
             }
             b"h3" => {
                 self.end_capture();
-                self.capture = Capture::Folder(from_any_unit(&attribute(tag, "add_date")));
+                self.capture = Capture::Folder(time(&attribute(tag, "add_date")));
             }
             b"h1" => {
                 self.end_capture();
@@ -225,9 +225,14 @@ fn bookmark(tag: &StartTag<()>) -> Bookmark {
     let added = [attribute(tag, "add_date"), attribute(tag, "time_added")];
     Bookmark {
         address: attribute(tag, "href"),
-        added: added.iter().find_map(|it| from_any_unit(it)),
+        added: added.iter().find_map(|it| time(it)),
         tags: tags.collect(),
         details,
         ..Bookmark::default()
     }
+}
+
+/// Returns the time of an attribute: a number of any unit, or as some services write it, a date.
+fn time(text: &str) -> Option<jiff::Timestamp> {
+    from_any_unit(text).or_else(|| from_text(text))
 }

@@ -25,7 +25,8 @@ fn im19_dates_of_any_unit_are_read() {
         <DT><A HREF=\"https://c.example/\" ADD_DATE=\"1250000000588170\">C</A>\n\
         <DT><A HREF=\"https://d.example/\" ADD_DATE=\"12894473600588170\">D</A>\n\
         <DT><A HREF=\"https://e.example/\">E</A>\n\
-        <DT><A HREF=\"https://f.example/\" ADD_DATE=\"0\">F</A>\n</DL><p>\n",
+        <DT><A HREF=\"https://f.example/\" ADD_DATE=\"0\">F</A>\n\
+        <DT><A HREF=\"https://g.example/\" ADD_DATE=\"2009-08-11T16:13:20+02:00\">G</A>\n</DL><p>\n",
     );
     assert_eq!(found.format, "bookmarks");
     assert_eq!(
@@ -35,7 +36,8 @@ fn im19_dates_of_any_unit_are_read() {
          - [B](https://b.example/) · 2009-08-11 14:13:20 UTC\n\
          - [C](https://c.example/) · 2009-08-11 14:13:20 UTC\n\
          - [D](https://d.example/) · 2009-08-11 14:13:20 UTC\n\
-         - [E](https://e.example/)\n- [F](https://f.example/)\n"
+         - [E](https://e.example/)\n- [F](https://f.example/)\n\
+         - [G](https://g.example/) · 2009-08-11 14:13:20 UTC\n"
     );
     assert!(found.lost().is_empty() && found.error.is_none());
 }

@@ -16,7 +16,7 @@ fn conversation(title: &str, current: &str, nodes: &[(&str, &str, &[&str], Value
         mapping.insert((*id).to_owned(), node);
     }
     json!({"title": title, "create_time": 1_700_000_000.5, "update_time": 1_700_000_003.0,
-        "current_node": current, "mapping": mapping, "conversation_id": "c-1"})
+        "current_node": current, "mapping": mapping, "conversation_id": title})
 }
 
 fn message(role: &str, text: &str) -> Value {
@@ -185,7 +185,7 @@ fn code_tools_and_thoughts_are_one_turn() {
     assert!(page.contains(
         "## ChatGPT\n\nCounting\n\nOne is enough.\n\nTo `python`:\n\n```python\nprint(1)\n```\n\n\
          From `python`:\n\n```\n1\n```\n\nIt is 1.\n"), "{page}");
-    assert!(page.contains("conversation: \"c-1\"\nmodels: [\"gpt-5\"]\n"), "{page}");
+    assert!(page.contains("conversation: \"Count\"\nmodels: [\"gpt-5\"]\n"), "{page}");
     let lost = "conversations.json, Count: a part of the kind \"hologram\" is not read";
     assert_eq!(found.lost(), [lost]);
 }
@@ -309,4 +309,32 @@ fn a_cut_part_does_not_hide_the_others() {
     let found = Converted::of(&FORMATS, directory.path());
     assert_eq!(found.paths(), ["ChatGPT/Two"]);
     assert!(found.error.unwrap().contains("conversations-000.json: it ends in the middle"));
+}
+
+#[test]
+fn a_conversation_of_two_exports_is_one_page() {
+    let state = |title: &str, updated: f64, text: &str| {
+        let nodes = [("a", "", &[][..], message("user", text))];
+        let mut conversation = conversation(title, "a", &nodes);
+        conversation["update_time"] = json!(updated);
+        conversation["conversation_id"] = json!("c-1");
+        conversation
+    };
+    let mut other = state("Kettle", 1.0, "another one");
+    other["conversation_id"] = json!("c-2");
+    let (old, new) =
+        (state("Kettle", 1_700_000_003.0, "old"), state("Kettle on", 1_700_000_009.0, "new"));
+    let text = |conversations: &[&Value]| serde_json::to_string(conversations).unwrap();
+    let files =
+        [("a/conversations.json", text(&[&new])), ("b/conversations.json", text(&[&old, &other]))];
+    let directory = directory(&files.each_ref().map(|(name, text)| (*name, text.as_str())));
+    let found = Converted::of(&FORMATS, directory.path());
+    assert_eq!(found.paths(), ["ChatGPT/Kettle on", "ChatGPT/Kettle"]);
+    assert!(found.page("ChatGPT/Kettle on").ends_with("\nnew\n"));
+    assert!(found.page("ChatGPT/Kettle").ends_with("\nanother one\n"));
+    assert_eq!(
+        found.lost(),
+        ["b/conversations.json, conversation 1, Kettle: it is in the export more than once; the \
+          latest state counts"]
+    );
 }

@@ -35,6 +35,42 @@ fn a_book_is_a_page_in_the_order_of_its_places() {
 }
 
 #[test]
+fn im20_a_changed_highlight_is_one() {
+    let row = |text: &str, note: &str, place: &str, second: u8| {
+        format!("{text},The Weir,Ole,,{note},,,page,{place},2026-03-02 21:15:0{second}+00:00,\n")
+    };
+    let found = convert(
+        &[
+            row("and nobody had the key", "", "12", 9),
+            row("and nobody", "", "12", 2),
+            row("the gate", "mine", "12", 1),
+            row("the gate", "", "12", 1),
+            row("the gate", "", "12", 3),
+            row("and nobody", "", "13", 2),
+        ]
+        .concat(),
+    );
+    let page = found.page("Readwise/The Weir");
+    let texts: Vec<&str> = page.lines().filter(|line| line.starts_with("> ")).collect();
+    assert_eq!(
+        texts,
+        [
+            "> the gate",
+            "> \u{2014} page 12, 2026-03-02 21:15:01 UTC",
+            "> the gate",
+            "> \u{2014} page 12, 2026-03-02 21:15:03 UTC",
+            "> and nobody had the key",
+            "> \u{2014} page 12, 2026-03-02 21:15:09 UTC",
+            "> and nobody",
+            "> \u{2014} page 13, 2026-03-02 21:15:02 UTC",
+        ]
+    );
+    assert!(page.contains("\nmine\n"));
+    assert_eq!(found.lost().len(), 1);
+    assert!(found.lost()[0].ends_with("a later highlight of the same place replaces it"));
+}
+
+#[test]
 fn titles_that_differ_in_an_invisible_character_are_one_book() {
     let found = convert("one,\u{feff}The Weir,Ole,,,,,page,3,,\ntwo,The Weir,Ole,,,,,page,4,,\n");
     assert_eq!(found.paths(), ["Readwise/The Weir"]);

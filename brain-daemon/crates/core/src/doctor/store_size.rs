@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use brain_protocol::{Command, Fault, hint};
 use brain_service::health::{Finding, ok, warn};
-use brain_store::{Reader, SpaceUsage, Store, StoreOptions};
+use brain_store::{SpaceCount, SpaceUsage, Store, StoreOptions};
 use parking_lot::{Condvar, Mutex};
 
 /// Maximum time that a check waits for the count of the part in use.
-const MAX_WAIT: Duration = Duration::from_millis(150);
+const MAX_WAIT: Duration = Duration::from_millis(100);
 /// Time for which a count that took longer than [`MAX_WAIT`] is used again.
 const RECOUNT_AFTER: Duration = Duration::from_secs(600);
 /// Size of a store above which its used part is not counted, because that reads the whole store.
@@ -82,27 +82,26 @@ impl StoreSize {
 impl Count {
     /// Returns the part in use, in bytes. Counts it, unless a long count has just ended. `None` if
     /// the first count takes longer than [`MAX_WAIT`].
-    fn in_use(self: &Arc<Self>, store: &Arc<Store>) -> Result<Option<u64>, Fault> {
+    fn in_use(self: &Arc<Self>, store: &Store) -> Result<Option<u64>, Fault> {
         let mut state = self.state.lock();
         let is_known = state
             .last
             .as_ref()
             .is_some_and(|last| last.took > MAX_WAIT && last.at.elapsed() < RECOUNT_AFTER);
         if !state.is_running && !is_known {
-            let (store, count) = (Arc::clone(store), Arc::clone(self));
+            let (space, count) = (store.count_space()?, Arc::clone(self));
             let thread = std::thread::Builder::new().name("doctor".into());
-            state.is_running = thread.spawn(move || count.run(store)).is_ok();
+            state.is_running = thread.spawn(move || count.run(space)).is_ok();
         }
         let until = Instant::now() + MAX_WAIT;
         while state.is_running && !self.done.wait_until(&mut state, until).timed_out() {}
         state.last.as_ref().map(|last| last.in_use.clone()).transpose()
     }
 
-    /// Counts, and releases the store before the check can end: the caller may then close it.
-    fn run(&self, store: Arc<Store>) {
+    /// Counts. Does not keep the store open, because a count can outlast the daemon's end.
+    fn run(&self, space: SpaceCount) {
         let began = Instant::now();
-        let in_use = store.read_through(Reader::bytes_in_use).map_err(Fault::from);
-        drop(store);
+        let in_use = space.bytes_in_use().map_err(Fault::from);
         let last = CountResult { in_use, took: began.elapsed(), at: Instant::now() };
         let mut state = self.state.lock();
         (state.is_running, state.last) = (false, Some(last));

@@ -75,6 +75,8 @@ struct GraphRunner {
     output: NodeId,
     /// Size of the vocabulary, if known.
     vocabulary: Option<usize>,
+    /// Maximum number of texts of a batch.
+    max_texts: usize,
 }
 
 /// An input of a graph.
@@ -191,7 +193,7 @@ impl LoadedModel {
                 vocabulary,
             )?);
         }
-        let batches = text::batches(&mut tokens);
+        let batches = text::batches(&mut tokens, self.runner.max_texts);
         let mut vectors = vec![Vec::new(); texts.len()];
         self.run(&tokens, &batches, urgency, should_continue, |batch| {
             for (index, vector) in batch {
@@ -341,7 +343,7 @@ impl GraphRunner {
     fn load(card: &ModelCard) -> Result<Self, EmbedError> {
         let load_error =
             |error| damaged(&card.weights_file, format_args!("cannot be loaded: {error}"));
-        let (model, vocabulary) = match &card.weights {
+        let (model, vocabulary, max_texts) = match &card.weights {
             WeightsKind::Safetensors(shape) => {
                 let graph::BuiltGraph { graph, memory } = graph::build(&card.weights_file, shape)?;
                 let load = || {
@@ -351,14 +353,15 @@ impl GraphRunner {
                         .external_data(graph::MEMORY, memory)
                         .load(graph)
                 };
-                (catch_panic(card, load)?.map_err(load_error)?, Some(shape.vocabulary))
+                let max_texts = if graph::is_rounded(shape) { 1 } else { text::MAX_BATCH_TEXTS };
+                (catch_panic(card, load)?.map_err(load_error)?, Some(shape.vocabulary), max_texts)
             }
             WeightsKind::Onnx => {
                 // Loaded from memory, so that the graph cannot refer to other files.
                 let bytes = read_bounded_file(&card.weights_file, MAX_GRAPH_BYTES)?
                     .ok_or_else(|| missing(&card.weights_file))?;
                 let load = || ModelOptions::with_all_ops().load(bytes);
-                (catch_panic(card, load)?.map_err(load_error)?, None)
+                (catch_panic(card, load)?.map_err(load_error)?, None, text::MAX_BATCH_TEXTS)
             }
         };
         let name_of =
@@ -386,7 +389,7 @@ impl GraphRunner {
         let output = *preferred.or(outputs.first()).ok_or_else(|| {
             damaged(&card.weights_file, "has no output: it is not a text encoder")
         })?;
-        Ok(Self { model, inputs, output, vocabulary })
+        Ok(Self { model, inputs, output, vocabulary, max_texts })
     }
 
     /// Runs the graph on one batch; returns the output's shape and its numbers by row.

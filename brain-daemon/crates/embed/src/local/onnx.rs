@@ -16,8 +16,21 @@ const MICROSOFT_SET_VERSION: u64 = 1;
 pub(super) enum DataType {
     /// 32-bit float.
     Float = 1,
+    /// 8-bit integer.
+    Int8 = 3,
     /// 64-bit integer.
     Int64 = 7,
+}
+
+impl DataType {
+    /// Returns the length of a number, in bytes.
+    fn bytes(self) -> usize {
+        match self {
+            Self::Float => 4,
+            Self::Int8 => 1,
+            Self::Int64 => 8,
+        }
+    }
 }
 
 /// A protocol buffer under construction.
@@ -107,6 +120,15 @@ impl OnnxGraph {
         self.add(12, &Self::value(kind, name, shape));
     }
 
+    /// Adds a single 8-bit integer.
+    pub(super) fn byte(&mut self, name: &str, value: i8) {
+        let tensor = Message::default()
+            .number(2, DataType::Int8 as u64)
+            .bytes(8, name.as_bytes())
+            .bytes(9, &value.to_le_bytes());
+        self.add(5, &tensor);
+    }
+
     /// Adds an integer constant.
     pub(super) fn integers(&mut self, name: &str, values: &[i64]) {
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
@@ -132,20 +154,20 @@ impl OnnxGraph {
         );
     }
 
-    /// Adds a float constant that begins at the byte `begin` of the external file `path`.
-    pub(super) fn external_floats(
+    /// Adds a constant that begins at the byte `begin` of the external file `path`.
+    pub(super) fn external(
         &mut self,
+        kind: DataType,
         name: &str,
         shape: &[usize],
-        path: &str,
-        begin: usize,
+        (path, begin): (&str, usize),
     ) {
         let mut tensor = Message::default();
         for dimension in shape {
             tensor = tensor.number(1, *dimension as u64);
         }
-        tensor = tensor.number(2, DataType::Float as u64).bytes(8, name.as_bytes());
-        let length = shape.iter().product::<usize>() * 4;
+        tensor = tensor.number(2, kind as u64).bytes(8, name.as_bytes());
+        let length = shape.iter().product::<usize>() * kind.bytes();
         for (key, value) in [
             ("location", path.to_owned()),
             ("offset", begin.to_string()),
@@ -166,7 +188,12 @@ impl OnnxGraph {
         output: &str,
         attributes: &[(&str, Attribute)],
     ) {
-        self.node(operator, "", inputs, output, attributes);
+        self.node(operator, "", inputs, &[output], attributes);
+    }
+
+    /// Adds an operator of ONNX's own set with several outputs.
+    pub(super) fn run_for_all(&mut self, operator: &str, inputs: &[&str], outputs: &[&str]) {
+        self.node(operator, "", inputs, outputs, &[]);
     }
 
     /// Adds an operator of [`MICROSOFT_SET`].
@@ -177,7 +204,7 @@ impl OnnxGraph {
         output: &str,
         attributes: &[(&str, Attribute)],
     ) {
-        self.node(operator, MICROSOFT_SET, inputs, output, attributes);
+        self.node(operator, MICROSOFT_SET, inputs, &[output], attributes);
     }
 
     fn node(
@@ -185,18 +212,19 @@ impl OnnxGraph {
         operator: &str,
         set: &str,
         inputs: &[&str],
-        output: &str,
+        outputs: &[&str],
         attributes: &[(&str, Attribute)],
     ) {
         let mut node = Message::default();
         for input in inputs {
             node = node.bytes(1, input.as_bytes());
         }
-        // Errors of the runtime name a node, so it has the name of its output.
-        node = node
-            .bytes(2, output.as_bytes())
-            .bytes(3, output.as_bytes())
-            .bytes(4, operator.as_bytes());
+        for output in outputs {
+            node = node.bytes(2, output.as_bytes());
+        }
+        // Errors of the runtime name a node, so it has the name of its first output.
+        let name = outputs.first().copied().unwrap_or_default();
+        node = node.bytes(3, name.as_bytes()).bytes(4, operator.as_bytes());
         for (name, value) in attributes {
             let attribute = Message::default().bytes(1, name.as_bytes());
             let attribute = match value {

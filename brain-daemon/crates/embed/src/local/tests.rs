@@ -85,7 +85,7 @@ fn an_unusable_graph_is_refused_with_its_file_name() {
     unknown_operator.output(DataType::Float, OUTPUT, &[Named("texts"), Named("tokens"), Fixed(2)]);
     let mut external = OnnxGraph::default();
     external.input(DataType::Int64, TOKENS, &[Named("texts"), Named("tokens")]);
-    external.external_floats("table", &[3, 2], "other.data", 0);
+    external.external(DataType::Float, "table", &[3, 2], ("other.data", 0));
     external.run("Gather", &["table", TOKENS], OUTPUT, &[]);
     external.output(DataType::Float, OUTPUT, &[Named("texts"), Named("tokens"), Fixed(2)]);
     let whole = graph(OUTPUT, &[]);

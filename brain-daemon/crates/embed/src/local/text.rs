@@ -16,7 +16,7 @@ const MAX_TEXT_BYTES: usize = 64 * 1024;
 /// results for this many tokens fit into a core's cache.
 const MAX_BATCH_TOKENS: usize = 512;
 /// Maximum texts of a batch.
-const MAX_BATCH_TEXTS: usize = 32;
+pub(super) const MAX_BATCH_TEXTS: usize = 32;
 
 /// Tokens that stand for unknown text.
 const UNKNOWN: [&str; 2] = ["[UNK]", "<unk>"];
@@ -145,12 +145,13 @@ pub(super) fn tokens(
     }
 }
 
-/// Sorts texts by length, longest first, and returns batches of texts of similar length.
-pub(super) fn batches(texts: &mut [TextTokens]) -> Vec<Range<usize>> {
+/// Sorts texts by length, longest first, and returns batches of at most `max_texts` texts of similar
+/// length.
+pub(super) fn batches(texts: &mut [TextTokens], max_texts: usize) -> Vec<Range<usize>> {
     texts.sort_by_key(|tokens| (std::cmp::Reverse(tokens.ids.len()), tokens.text_index));
     let (mut batches, mut begin) = (Vec::new(), 0);
     while let Some(longest) = texts.get(begin) {
-        let count = (MAX_BATCH_TOKENS / longest.ids.len().max(1)).clamp(1, MAX_BATCH_TEXTS);
+        let count = (MAX_BATCH_TOKENS / longest.ids.len().max(1)).clamp(1, max_texts);
         let end = texts.len().min(begin + count);
         batches.push(begin..end);
         begin = end;
@@ -217,7 +218,7 @@ mod tests {
                     ids: vec![1; *length],
                     types: vec![0; *length],
                 }).collect();
-            let batches = batches(&mut texts);
+            let batches = batches(&mut texts, MAX_BATCH_TEXTS);
             prop_assert_eq!(batches.iter().map(Range::len).sum::<usize>(), lengths.len());
             prop_assert!(batches.windows(2).all(|two| two[0].end == two[1].start));
             for batch in batches {

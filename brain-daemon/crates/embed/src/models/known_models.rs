@@ -66,7 +66,7 @@ pub const KNOWN: [KnownModel; 4] = [
         prefixes: None,
         languages: "English",
         megabytes: 91,
-        window_ms: 27,
+        window_ms: 10,
     },
     KnownModel {
         name: "snowflake-arctic-embed-xs",
@@ -80,7 +80,7 @@ pub const KNOWN: [KnownModel; 4] = [
         prefixes: None,
         languages: "English; made for questions",
         megabytes: 90,
-        window_ms: 27,
+        window_ms: 10,
     },
     KnownModel {
         name: "multilingual-e5-small",
@@ -94,7 +94,7 @@ pub const KNOWN: [KnownModel; 4] = [
         prefixes: Some(("query: ", "passage: ")),
         languages: "100 languages; made for questions",
         megabytes: 470,
-        window_ms: 54,
+        window_ms: 20,
     },
     KnownModel {
         name: "paraphrase-multilingual-minilm-l12-v2",
@@ -108,7 +108,7 @@ pub const KNOWN: [KnownModel; 4] = [
         prefixes: None,
         languages: "50 languages",
         megabytes: 470,
-        window_ms: 54,
+        window_ms: 20,
     },
 ];
 

@@ -16,6 +16,7 @@ use containers::end_tag;
 pub(super) use cells::CellStart;
 pub use literal::is_entity;
 pub(super) use literal::with_backslashes;
+pub use raised::raised_text;
 pub(super) use raised::{RaisedForm, RaisedPosition, form};
 
 /// Maximum number of consecutive line ends within code.

@@ -16,7 +16,7 @@ use brain_protocol::{Command, Fault, FaultCode, Hint, MAX_CONTENT, Slug, SourceI
 use super::outbox::FileFailure;
 use super::overwritten_edits::version_with;
 use crate::files::FileService;
-use crate::files::read::{FileText, FileToRead, ReadFile, is_as_recorded, read_file};
+use crate::files::read::{FileText, FileToRead, PageOfFile, ReadFile, is_as_recorded, read_file};
 use crate::files::update::TextOfChange;
 use crate::write_page::build_new_page;
 use brain_base::caller::Visibility;
@@ -251,9 +251,10 @@ impl FileService {
             path: record.source_path.clone(),
             size: 0,
             slug: slug.clone(),
-            has_page: true,
-            synced_digest: Some(content.file_hash()),
-            provenance: Some(Box::new(record.provenance.clone())),
+            page: Some(Box::new(PageOfFile {
+                synced_digest: Some(content.file_hash()),
+                provenance: record.provenance.clone(),
+            })),
         };
         // The file of a source that is away is read when it is back.
         let Ok(root) = tree.open_root() else { return Ok(None) };

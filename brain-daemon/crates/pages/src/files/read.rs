@@ -26,13 +26,19 @@ pub struct FileToRead {
     pub size: u64,
     /// The slug of the page, or of the page to be created.
     pub slug: Slug,
-    /// Whether a page has this path, deleted pages included.
-    pub has_page: bool,
+    /// The page that has this path, deleted pages included. Boxed, because a new source can have a
+    /// million files without one.
+    pub page: Option<Box<PageOfFile>>,
+}
+
+/// The page that a file had when it was last read.
+#[derive(Debug, Clone)]
+pub struct PageOfFile {
     /// The digest of the file when it was last equal to its page, if the page is unchanged. A file
     /// with this digest need not be parsed.
     pub synced_digest: Option<Hash>,
     /// The provenance in the record of the page.
-    pub provenance: Option<Box<Provenance>>,
+    pub provenance: Provenance,
 }
 
 /// A file that was read.
@@ -121,11 +127,11 @@ pub fn commit_times(
     should_continue: &dyn Fn() -> bool,
 ) -> CommitTimes {
     // A new file may have had another name.
-    if !is_watched && to_read.iter().any(|file| !file.has_page) {
+    if !is_watched && to_read.iter().any(|file| file.page.is_none()) {
         return history.commit_times(root, None, should_continue);
     }
     // The watcher sees a page while it is written: the time of the file is that of the change.
-    let files = to_read.iter().filter(|file| !is_watched || !file.has_page);
+    let files = to_read.iter().filter(|file| !is_watched || file.page.is_none());
     let paths: Vec<&str> = files.map(|file| file.path.as_str()).collect();
     history.commit_times(root, Some(&paths), should_continue)
 }
@@ -142,7 +148,11 @@ pub fn read_file(root: &RootDir, file: &FileToRead, commits: &CommitTimes, now: 
                     "it has {} bytes, more than the limit of {MAX_CONTENT}",
                     content.stat.size
                 )),
-                Some(_) if file.synced_digest == Some(digest) => FileText::AsRecorded,
+                Some(_)
+                    if file.page.as_ref().is_some_and(|it| it.synced_digest == Some(digest)) =>
+                {
+                    FileText::AsRecorded
+                }
                 Some(bytes) => {
                     let commits = commits.get(&file.path).copied();
                     let file_dates =
@@ -161,7 +171,7 @@ pub fn read_file(root: &RootDir, file: &FileToRead, commits: &CommitTimes, now: 
 fn page(file: &FileToRead, file_path: &Path, bytes: &[u8], dates: NoteDates, now: i64) -> FileText {
     // Replies show the reason next to the path.
     let page = read_document(bytes, "it").and_then(|document| {
-        let previous = file.provenance.as_deref();
+        let previous = file.page.as_ref().map(|page| &page.provenance);
         let provenance =
             SYNC.provenance_of_file(&document.frontmatter, uri(file_path), now, previous);
         let page = read_page(&file.slug, document, provenance, &file.path)?;
@@ -247,9 +257,7 @@ mod tests {
             path: "a.md".into(),
             size: 1,
             slug: Slug::parse("a").unwrap(),
-            has_page: false,
-            synced_digest: None,
-            provenance: None,
+            page: None,
         };
         let stored_mtime = || {
             let root = RootDir::open(dir.path()).unwrap();

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use brain_protocol::{NameError, Slug};
 
 use brain_files::{MarkdownFile, ScanReport};
-use brain_pages::files::read::{FileToRead, is_as_recorded};
+use brain_pages::files::read::{FileToRead, PageOfFile, is_as_recorded};
 use brain_store::{FileRecord, PageRecord, Reader, StoreError};
 
 /// The slug of a new file, or why it gets none.
@@ -61,6 +61,7 @@ pub(super) fn compare(
 ) -> Result<SyncPlan, StoreError> {
     let mut plan = SyncPlan::default();
     plan.add_gone_files(known, &found);
+    plan.to_read.reserve_exact(found.files.len());
     let mut new_slugs = new_slugs.into_iter();
     for file in found.files {
         let page = known.paths.get(&file.path).copied();
@@ -134,12 +135,8 @@ fn file_to_read(
         let active = record.as_ref().filter(|record| record.deleted_at.is_none());
         row.problem.is_none() && active.is_some_and(|record| record.seq == row.seq)
     };
-    Ok(Some(FileToRead {
-        path: file.path,
-        size: file.stat.size,
-        slug,
-        has_page: page.is_some(),
-        synced_digest: row.filter(is_synced).map(|row| row.digest),
-        provenance: record.map(|record| Box::new(record.provenance)),
-    }))
+    let synced_digest = row.filter(is_synced).map(|row| row.digest);
+    let page =
+        record.map(|record| Box::new(PageOfFile { synced_digest, provenance: record.provenance }));
+    Ok(Some(FileToRead { path: file.path, size: file.stat.size, slug, page }))
 }

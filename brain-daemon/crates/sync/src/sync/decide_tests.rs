@@ -36,14 +36,7 @@ impl Fixture {
 
     fn read(&self, path: &str) -> ReadFile {
         let slug = Slug::from_path(path).unwrap();
-        let file = FileToRead {
-            path: path.into(),
-            size: 0,
-            slug,
-            has_page: true,
-            synced_digest: None,
-            provenance: None,
-        };
+        let file = FileToRead { path: path.into(), size: 0, slug, page: None };
         read_file(
             &RootDir::open(&self.dir.path().join("pages")).unwrap(),
             &file,

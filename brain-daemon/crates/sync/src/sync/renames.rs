@@ -83,7 +83,7 @@ impl RenameSearch<'_> {
         to_read: &[FileToRead],
         should_continue: &(dyn Fn() -> bool + Sync),
     ) -> Result<Vec<Move>, StoreError> {
-        let new: Vec<&FileToRead> = to_read.iter().filter(|file| !file.has_page).collect();
+        let new: Vec<&FileToRead> = to_read.iter().filter(|file| file.page.is_none()).collect();
         if missing.is_empty() || new.is_empty() {
             return Ok(Vec::new());
         }

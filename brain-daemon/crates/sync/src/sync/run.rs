@@ -374,7 +374,7 @@ impl<'a> SyncRun<'a> {
         if missing.is_empty() {
             return;
         }
-        let new = to_read.iter().filter(|file| !file.has_page).map(|file| &file.slug);
+        let new = to_read.iter().filter(|file| file.page.is_none()).map(|file| &file.slug);
         let claimed: HashSet<&Slug> = new.chain(claimed_slugs.iter()).collect();
         // A page is not missing if another file has its slug now. Nor if its file is back, unless
         // the rules leave it out: editors remove a file for a moment while they save it.

@@ -90,6 +90,25 @@ pub(in crate::payload) fn form(
     )
 }
 
+/// Returns a raised or lowered text in a form that joins neither text beside it: `⁶`, `st`, `^(n+1)`.
+/// `before` and `after` are the characters beside it, unless these are blanks.
+#[must_use]
+pub fn raised_text(
+    text: &str,
+    before: Option<char>,
+    after: Option<char>,
+    is_raised: bool,
+) -> String {
+    if text.len() > MAX_RAISED {
+        return format!(" {text} ");
+    }
+    let position = if is_raised { RaisedPosition::Raised } else { RaisedPosition::Lowered };
+    match form(text, before, position) {
+        RaisedForm::Signed(text) if after.is_some_and(char::is_alphanumeric) => text + " ",
+        RaisedForm::Plain(text) | RaisedForm::Signed(text) => text,
+    }
+}
+
 impl Flow {
     /// Writes a raised or lowered text, as a link if it has an address.
     pub(in crate::payload) fn raise(

@@ -1,11 +1,11 @@
 //! Collects raised and lowered text until its end, because its form depends on all of it.
 
-use html5gum::Token;
+use html5gum::{StartTag, Token};
 
 use super::super::super::flow::{Flow, Gap, RaisedForm, RaisedPosition, form};
 use super::super::super::parts::Inline;
 use super::super::text;
-use super::FlowWriter;
+use super::{FlowWriter, attribute};
 
 /// Maximum length of a text that is collected, in bytes. A longer one is prose.
 const MAX_BYTES: usize = 400;
@@ -25,15 +25,28 @@ pub(super) struct RaisedText {
 
 /// A text with its parts, and the address of each that is a link.
 struct OpenText {
+    /// The name of its element.
+    element: Vec<u8>,
     position: RaisedPosition,
     parts: Vec<(String, Option<String>)>,
 }
 
-/// Returns the position of the text in an element; `None` if it is on the line.
-fn position_of(element: &[u8]) -> Option<RaisedPosition> {
-    match element {
+/// Returns the position of the text in an element; `None` if it is on the line. Editors on the web
+/// write a style.
+fn position_of(tag: &StartTag<()>) -> Option<RaisedPosition> {
+    match &**tag.name {
         b"sup" => Some(RaisedPosition::Raised),
         b"sub" => Some(RaisedPosition::Lowered),
+        b"span" => {
+            let style = attribute(tag, "style")?;
+            let rules = style.split(';').filter_map(|rule| rule.split_once(':'));
+            let mut rules = rules.filter(|(name, _)| name.trim() == "vertical-align");
+            match rules.next_back()?.1.trim() {
+                "super" => Some(RaisedPosition::Raised),
+                "sub" => Some(RaisedPosition::Lowered),
+                _ => None,
+            }
+        }
         _ => None,
     }
 }
@@ -42,10 +55,11 @@ impl FlowWriter<'_> {
     /// Reads a token of a raised or lowered text. Returns false for other tokens.
     pub(super) fn raise(&mut self, token: &Token) -> bool {
         if let Token::StartTag(tag) = token
-            && let Some(position) = position_of(&tag.name)
+            && let Some(position) = position_of(tag)
             && self.raised.open.len() < MAX_PARTS
         {
-            self.raised.open.push(OpenText { position, parts: vec![(String::new(), None)] });
+            let (element, parts) = (tag.name.to_vec(), vec![(String::new(), None)]);
+            self.raised.open.push(OpenText { element, position, parts });
             return true;
         }
         !self.raised.open.is_empty() && self.collect_raised(token)
@@ -71,7 +85,11 @@ impl FlowWriter<'_> {
                     self.abandon_raised();
                 }
             }
-            Token::EndTag(tag) if position_of(&tag.name).is_some() => self.end_raised(),
+            Token::EndTag(tag)
+                if open.element == **tag.name && !self.raised.inner.contains(&open.element) =>
+            {
+                self.end_raised();
+            }
             Token::StartTag(tag) if &**tag.name == b"a" => {
                 open.parts.push((String::new(), address));
                 self.raised.inner.push(b"a".to_vec());
