@@ -270,9 +270,7 @@ impl Index {
         let limits = RankLimits::of(question);
         let mut found = self.find(view, &plan, visible, limits.candidates)?;
         let mut spelling = None;
-        if !plan.names_only
-            && !found.hits.candidates.iter().any(|candidate| candidate.names.tier() > 0)
-        {
+        if !found.hits.candidates.iter().any(|candidate| candidate.names.tier() > 0) {
             let pages = (view, visible, self.shared.fields);
             spelling = typos::correct(&mut plan, question, &found.stats, pages, analyzer)?;
         }

@@ -48,6 +48,7 @@ mod error;
 mod fake_log;
 mod fault;
 mod find_copies;
+mod former_names;
 mod former_records;
 mod grants;
 mod group_commit;
@@ -149,6 +150,7 @@ pub use change::{Change, CommitHook};
 pub use compaction::{SpaceCount, SpaceUsage};
 pub use damaged_page::DamagedPage;
 pub use error::{StoreError, StoreFailure, unless_damaged};
+pub use former_names::FormerNames;
 pub use grants::GrantUpdate;
 pub use kept_copy::{KeptCopy, StoreState, read_kept_copy};
 pub use ledger_records::{

@@ -77,8 +77,8 @@ impl PageService {
         for _ in 0..MAX_ATTEMPTS {
             let reader = self.store.read(caller.visibility())?;
             let open = self.open_pages(&reader, &request.open)?;
-            let planned = self.moves(caller, &reader, source, moves)?;
             let only = self.only(&reader, request)?;
+            let planned = self.moves(caller, &reader, (source, moves), &only)?;
             let plan = Arc::new(self.plan_moves(caller, &reader, planned, (&open, &only))?);
             drop(reader);
             if request.is_plan {
@@ -91,13 +91,14 @@ impl PageService {
             let write = Arc::clone(&plan);
             let written = self.store.write(move |transaction| write.write(transaction, now))?;
             if let Some(written) = written {
-                for (from, to) in &plan.moves.folders {
+                let is_new = only.0.is_none();
+                for (from, to) in plan.moves.folders.iter().filter(|_| is_new) {
                     self.move_on_disk(&plan.moves, from, to);
                 }
                 let warnings = self.update_files(&written);
                 // Removes files at former paths that could not be moved.
                 let mut moved = plan.moves.pages.values();
-                if moved.any(|it| plan.moves.root.join(&it.old_path).exists()) {
+                if is_new && moved.any(|it| plan.moves.root.join(&it.old_path).exists()) {
                     self.files.replay_outbox();
                 }
                 return Ok(plan.reply(warnings));
@@ -111,23 +112,33 @@ impl PageService {
         &self,
         caller: &Caller,
         reader: &Reader,
-        source: &SourceId,
-        moves: &[FileMove],
+        (source, moves): (&SourceId, &[FileMove]),
+        only: &Only,
     ) -> Result<Moves, Fault> {
         let source = crate::sources::resolve(caller, reader, Some(source))?.0;
         let root = self.files.file_path_of(&source, "").ok_or_else(|| {
             Fault::new(FaultCode::NotFound, format!("source \"{source}\" is on another machine"))
         })?;
         let mut found = Moves { source, root, pages: BTreeMap::new(), folders: Vec::new() };
-        for FileMove { from, to } in moves {
+        for it in moves {
+            let FileMove { from, to } = it;
             check_path(from)?;
             check_path(to)?;
+            if it.moved(to).is_some_and(|moved| moved != *to) {
+                return Err(invalid(&format!("\"{from}\" cannot move into itself")));
+            }
+            if only.0.is_some() {
+                // A move that was taken back since is not made again.
+                found.add(reader, it, true)?;
+                found.folders.push((from.clone(), to.clone()));
+                continue;
+            }
             if found.root.join(from).exists() && is_other_file(&found.root, from, to) {
                 return Err(taken(to));
             }
             let (count, file_exists) = (found.pages.len(), |path| found.root.join(path).exists());
             let is_there = file_exists(from) || file_exists(to);
-            found.add(reader, from, to)?;
+            found.add(reader, it, false)?;
             if !is_there && found.pages.len() == count {
                 let message = format!("there is no file or page \"{from}\" any more");
                 return Err(Fault::new(FaultCode::NotFound, message));
@@ -151,7 +162,10 @@ impl PageService {
         moves: Moves,
         (open, only): (&[OpenPage<'_>], &Only),
     ) -> Result<MovePlan, Fault> {
-        let mut linking = moves.linking(reader)?;
+        let mut linking = match &only.0 {
+            Some(pages) => pages.clone(),
+            None => moves.linking(reader)?,
+        };
         let is_open = |page: &PageEntry| {
             open.iter().any(|it| it.place.page_ref() == PageRef::new(&page.0, &page.1))
         };
@@ -159,6 +173,9 @@ impl PageService {
         let (mut updates, mut moved) = (LinkUpdates::default(), Vec::new());
         for (id, it) in &moves.pages {
             linking.remove(id);
+            if !only.has(&it.page) {
+                continue;
+            }
             let mut document = stored_document(&reader.content(&it.page.2)?)?;
             // The editor may have moved the file already.
             let is_moved = |open: &OpenPage<'_>| open.place.path == it.to_path;
@@ -176,7 +193,7 @@ impl PageService {
                 moved.push((*id, page));
             }
         }
-        for page in linking.into_values().filter(|page| !is_open(page) && only.has(page)) {
+        for page in linking.into_values().filter(|page| !is_open(page)) {
             let document = stored_document(&reader.content(&page.2)?)?;
             let own = (&page.0, &page.1, page.2.source_path.as_str());
             let new = moves.rewrite(reader, own, &document)?;
@@ -207,24 +224,21 @@ impl PageService {
 }
 
 impl Moves {
-    /// Adds the pages of a file or directory.
-    fn add(&mut self, reader: &Reader, from: &str, to: &str) -> Result<(), Fault> {
+    /// Adds the pages of a file or directory. `is_over` leaves out those that are not moved.
+    fn add(&mut self, reader: &Reader, it: &FileMove, is_over: bool) -> Result<(), Fault> {
         let mut found: Vec<(PageEntry, String, String)> = Vec::new();
         let source = self.source.clone();
+        let back = FileMove { from: it.to.clone(), to: it.from.clone() };
         let mut visit = |page: PageEntry, path: &str| {
-            let below = |folder: &str| {
-                let rest = path.strip_prefix(folder)?;
-                (rest.is_empty() || rest.starts_with('/')).then(|| rest.to_owned())
-            };
-            if let Some(rest) = below(from) {
-                found.push((page, format!("{from}{rest}"), format!("{to}{rest}")));
-            } else if let Some(rest) = below(to) {
+            if let Some(to) = it.moved(path) {
+                found.extend((!is_over).then(|| (page, path.to_owned(), to)));
+            } else if let Some(from) = back.moved(path) {
                 // A sync may have found the move already.
-                found.push((page, format!("{from}{rest}"), format!("{to}{rest}")));
+                found.push((page, from, path.to_owned()));
             }
         };
-        if is_markdown(Path::new(from)) {
-            for path in [from, to] {
+        if is_markdown(Path::new(&it.from)) {
+            for path in [&it.from, &it.to] {
                 if let Some((slug, record)) = reader.page_at(&source, path)?
                     && record.deleted_at.is_none()
                 {
@@ -248,7 +262,8 @@ impl Moves {
             let id = page.2.id;
             let name = None;
             let moved = MovedPage { page, old_slug, old_path, to, to_path, name, is_done };
-            self.pages.insert(id, moved);
+            // Of several moves of a page, the first one has its oldest name.
+            self.pages.entry(id).or_insert(moved);
         }
         Ok(())
     }
