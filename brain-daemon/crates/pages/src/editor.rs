@@ -1,6 +1,7 @@
 //! What an editor asks about the documents that are open in it: where they belong, where their links
 //! lead, and renaming.
 
+mod files_on_disk;
 mod move_files;
 mod refactor;
 mod rewrite;

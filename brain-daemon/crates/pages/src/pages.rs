@@ -15,6 +15,7 @@ pub mod keep;
 pub mod links;
 pub mod list;
 pub mod merge;
+pub mod moved_pages;
 pub mod orphans;
 pub(crate) mod page_move;
 pub mod put;

@@ -34,6 +34,7 @@ mod compaction;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod compaction_tests;
+mod copy_pages;
 mod copy_store;
 mod counters;
 mod damage;
@@ -115,6 +116,7 @@ mod spool_recovery_tests;
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod spool_tests;
 mod step_migration;
+mod step_times;
 mod steps;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]

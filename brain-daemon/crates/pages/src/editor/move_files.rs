@@ -8,6 +8,7 @@ use brain_protocol::{
     Fault, FaultCode, FileMove, OpenDocument, PageRef, Refactor, RefactorReply, Slug, SourceId,
 };
 
+use super::files_on_disk::{is_other_file, list_files, not_moved, remove_empty_dirs};
 use super::refactor::{Only, OpenPage, changing};
 use super::rewrite::SplitText;
 use super::stem;
@@ -24,9 +25,6 @@ use brain_page::{
 use brain_store::{
     Author, LineChange, NewPage, PageEntry, PageRecord, Reader, Resolution, StoreError, Transaction,
 };
-
-/// Maximum number of files in a directory that moves.
-const MAX_FILES: usize = 100_000;
 
 /// A page that moves.
 struct MovedPage {
@@ -95,12 +93,13 @@ impl PageService {
                 for (from, to) in plan.moves.folders.iter().filter(|_| is_new) {
                     self.move_on_disk(&plan.moves, from, to);
                 }
-                let warnings = self.update_files(&written);
+                let mut warnings = self.update_files(&written);
                 // Removes files at former paths that could not be moved.
                 let mut moved = plan.moves.pages.values();
                 if is_new && moved.any(|it| plan.moves.root.join(&it.old_path).exists()) {
                     self.files.replay_outbox();
                 }
+                warnings.extend(not_moved(&plan.moves.root, &plan.moves.folders));
                 return Ok(plan.reply(warnings));
             }
         }
@@ -467,35 +466,4 @@ fn invalid(message: &str) -> Fault {
 fn taken(path: &str) -> Fault {
     Fault::new(FaultCode::Conflict, format!("there is a file or page \"{path}\" already"))
         .hint("choose another name")
-}
-
-/// Returns whether there is another file at the new path. On some file systems a file also has its
-/// name in other letter case.
-fn is_other_file(root: &Path, from: &str, to: &str) -> bool {
-    let Ok(new) = root.join(to).canonicalize() else { return false };
-    root.join(from).canonicalize().map_or(true, |old| old != new)
-}
-
-/// Lists the files below a directory, as paths from the root of the source.
-fn list_files(dir: &Path, path: &str, found: &mut Vec<String>) {
-    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
-        let Ok(name) = entry.file_name().into_string() else { continue };
-        let path = format!("{path}/{name}");
-        match entry.file_type() {
-            Ok(kind) if kind.is_dir() => list_files(&entry.path(), &path, found),
-            Ok(kind) if kind.is_file() && found.len() < MAX_FILES => found.push(path),
-            _ => {}
-        }
-    }
-}
-
-/// Removes a directory and those in it if they have no files.
-fn remove_empty_dirs(dir: &Path) {
-    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            remove_empty_dirs(&entry.path());
-        }
-    }
-    // Fails if there is a file in it, which then stays.
-    let _ = std::fs::remove_dir(dir);
 }
