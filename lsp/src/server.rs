@@ -194,7 +194,7 @@ impl Server {
             (State::ShutDown, _) => refuse(ErrorCode::InvalidRequest, "shut down"),
         };
         self.shared.take_cancelled(&id);
-        self.send(response.into());
+        self.send(&response.into());
     }
 
     /// Answers a request; `None` if the method is unknown.
@@ -354,14 +354,14 @@ impl Server {
     }
 
     pub(crate) fn notify(&mut self, method: &str, params: Value) {
-        self.send(Notification { method: method.to_owned(), params }.into());
+        self.send(&Notification { method: method.to_owned(), params }.into());
     }
 
     /// Sends a request to the client.
     pub(crate) fn request(&mut self, method: &str, params: Value) -> RequestId {
         self.next_request += 1;
         let id = RequestId::from(format!("brain-{}", self.next_request));
-        self.send(Request { id: id.clone(), method: method.to_owned(), params }.into());
+        self.send(&Request { id: id.clone(), method: method.to_owned(), params }.into());
         id
     }
 
@@ -370,7 +370,7 @@ impl Server {
         self.notify("window/showMessage", json!({ "type": severity, "message": message }));
     }
 
-    fn send(&mut self, message: Message) {
+    fn send(&mut self, message: &Message) {
         let mut frame = Vec::new();
         let sent = message.write(&mut frame).and_then(|()| {
             let mut output = stdout().lock();
