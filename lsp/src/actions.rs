@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 use crate::document::Document;
 use crate::edits::{DocumentEdits, workspace_edit};
 use crate::navigate::written;
-use crate::page_links::{OwnPlace, encode, label_bar, markdown_target, wiki_inner, wiki_target};
+use crate::page_links::{
+    OwnPlace, in_form_of, label_bar, markdown_target, wiki_inner, wiki_target,
+};
 use crate::page_names::bare;
 use crate::server::{Answer, OfDocument, Server};
 
@@ -62,9 +64,10 @@ impl Server {
         };
         let mut actions = Vec::new();
         if found.status == TargetStatus::Missing {
-            if let Some(new) = self.renames.new_name(link.path()) {
-                let written = if link.is_wiki { new.clone() } else { encode(&new) };
-                actions.push(replace(format!("Replace by the new name \"{new}\""), written, true));
+            let is_former = |_: &&EditorPage| found.is_former;
+            if let Some(page) = found.pages.first().filter(is_former) {
+                let new = in_form_of(link, &own, page);
+                actions.push(replace(format!("Replace by the new name \"{new}\""), new, true));
             }
             let arguments =
                 json!([{ "uri": document.uri, "target": link.raw, "isWiki": link.is_wiki }]);
@@ -75,7 +78,7 @@ impl Server {
                     "title": title, "command": "brain.createPage", "arguments": arguments,
                 },
             }));
-            let similar = found.pages.iter().take(3);
+            let similar = found.pages.iter().filter(|_| !found.is_former).take(3);
             actions.extend(similar.map(|page| {
                 let new = if link.is_wiki { wiki_target(&own, page) } else { exact(page) };
                 replace(format!("Did you mean \"{}\"?", page.title), new, false)
@@ -146,11 +149,7 @@ impl Server {
 
     /// Returns the place of a document in its source.
     pub(crate) fn own_place(&self, path: &str) -> Result<OwnPlace, Fault> {
-        let reply = self.resolve(path, Vec::new(), false)?;
-        let root = reply.root.unwrap_or_default();
-        let inner = path.strip_prefix(root.trim_end_matches('/')).unwrap_or(path);
-        let source = reply.page.and_then(|page| page.source);
-        Ok(OwnPlace { source, path: inner.trim_start_matches('/').to_owned() })
+        Ok(OwnPlace::of(path, &self.resolve(path, Vec::new(), false)?))
     }
 }
 

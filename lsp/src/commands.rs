@@ -53,7 +53,7 @@ impl Server {
         let hits = self.daemon.run(search)?.hits.into_iter().filter_map(|hit| {
             let path = hit.path?;
             // The line counts from the beginning of the body.
-            let (text, outline) = self.documents.read(&path, self.encoding)?;
+            let (text, outline) = self.read(&path)?;
             let line = text.position(outline.body).line + hit.line.saturating_sub(1);
             let start = Position { line, character: 0 };
             Some(json!({
@@ -90,10 +90,7 @@ impl Server {
     fn why(&mut self, uri: &str, line: u32) -> Answer {
         let path = path_of(uri).unwrap_or_default();
         let unknown = |message: &str| Fault::new(FaultCode::NotFound, message.to_owned());
-        let (text, _) = self
-            .documents
-            .read(&path, self.encoding)
-            .ok_or_else(|| unknown("there is no such document"))?;
+        let (text, _) = self.read(&path).ok_or_else(|| unknown("there is no such document"))?;
         let written = text.as_str()[text.line(line as usize)].to_owned();
         let found = self.resolve(&path, Vec::new(), false)?;
         let page = found.page.filter(|_| found.is_stored);

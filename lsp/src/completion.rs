@@ -22,6 +22,8 @@ use crate::text::Text;
 
 /// Maximum number of items of a list.
 const MAX_ITEMS: usize = 50;
+/// Maximum number of pages of a list: more than a menu shows. Each is read from the store at each key.
+const MAX_PAGES: u32 = 30;
 
 /// What is being typed at the cursor, with the position of its first byte.
 #[derive(Debug, PartialEq, Eq)]
@@ -227,7 +229,7 @@ impl Server {
 
     fn names(&self, path: &str, typed: &str) -> Result<(OwnPlace, Vec<EditorPage>), Fault> {
         let (file, text) = (path.to_owned(), typed.to_owned());
-        let found = self.daemon.run(PageNames { file, text, limit: MAX_ITEMS as u32 })?;
+        let found = self.daemon.run(PageNames { file, text, limit: MAX_PAGES })?;
         let own = OwnPlace { source: found.source, path: found.path.unwrap_or_default() };
         Ok((own, found.pages))
     }
@@ -245,7 +247,9 @@ impl Server {
         let (_, line) = text.line_at(cursor);
         let site = Site::closed_by("]]", text, start, cursor);
         let style = Style::of(&whole[..start - 2], &whole[line.end..]);
-        if style == Style::Markdown && !site.is_followed {
+        // Pages are embedded by wiki links only.
+        let is_embed = whole[..start - 2].ends_with('!');
+        if style == Style::Markdown && !site.is_followed && !is_embed {
             // The link has other brackets, so those before and behind the name are replaced.
             let end = site.range.end;
             let closed = whole[end..].bytes().take(2).take_while(|byte| *byte == b']').count();
@@ -358,12 +362,12 @@ impl Server {
         is_wiki: bool,
     ) -> Result<Option<(Text, std::sync::Arc<Outline>)>, Fault> {
         if target.is_empty() {
-            return Ok(self.documents.read(path, self.encoding));
+            return Ok(self.read(path));
         }
         let link = WrittenLink { target: target.to_owned(), is_wiki };
         let found = self.resolve_one(path, link, false)?;
         let file = found.and_then(|found| found.pages.into_iter().next()).and_then(|it| it.file);
-        Ok(file.and_then(|file| self.documents.read(&file, self.encoding)))
+        Ok(file.and_then(|file| self.read(&file)))
     }
 
     fn in_frontmatter(&self, text: &Text, cursor: usize) -> Result<Vec<CompletionItem>, Fault> {

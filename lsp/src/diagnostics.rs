@@ -11,6 +11,7 @@ use serde_json::json;
 
 use crate::document::{Document, Outline};
 use crate::navigate::{distinct, written};
+use crate::page_links::{OwnPlace, in_form_of};
 use crate::server::Server;
 
 /// Maximum number of diagnostics of a document.
@@ -59,6 +60,7 @@ impl Server {
             self.tell_of_unknown_dir(path);
             return Ok(found);
         }
+        let own = OwnPlace::of(path, &reply);
         found.extend(copies(path));
         let targets: HashMap<WrittenLink, ResolvedLink> =
             links.into_iter().zip(reply.links).collect();
@@ -70,7 +72,7 @@ impl Server {
             }
             let target = targets.get(&written(link));
             found.extend(self.diagnose_link(
-                (path, document),
+                (&own, path, document),
                 &outline,
                 (link, target),
                 &mut headings,
@@ -81,7 +83,7 @@ impl Server {
 
     fn diagnose_link(
         &self,
-        (path, document): (&str, &Document),
+        (own, path, document): (&OwnPlace, &str, &Document),
         outline: &Outline,
         (link, target): (&LinkSpan, Option<&ResolvedLink>),
         headings: &mut HashMap<String, Vec<String>>,
@@ -91,9 +93,11 @@ impl Server {
             Some(diagnostic(range, DiagnosticSeverity::Warning, code, message))
         };
         match target.map(|target| (target.status, target.pages.as_slice())) {
-            Some((TargetStatus::Missing, _)) => {
-                let message = match self.renames.new_name(link.path()) {
-                    Some(new) => format!("\"{}\" is now \"{new}\"", link.path()),
+            Some((TargetStatus::Missing, pages)) => {
+                let message = match pages.first() {
+                    Some(page) => {
+                        format!("\"{}\" is now \"{}\"", link.path(), in_form_of(link, own, page))
+                    }
                     None => format!("there is no page \"{}\"", link.path()),
                 };
                 return warning(code::MISSING_PAGE, &message);
@@ -113,7 +117,7 @@ impl Server {
                 if file == path {
                     &outline.heading_texts()
                 } else {
-                    let read = || self.documents.read(&file, self.encoding);
+                    let read = || self.read(&file);
                     headings.entry(file.clone()).or_insert_with(|| {
                         read().map(|(_, outline)| outline.heading_texts()).unwrap_or_default()
                     })

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use brain_page::{Document as PageText, LinkSpan, headings, link_spans, tag_ranges};
 
-use crate::text::{Encoding, Text};
+use crate::text::Text;
 
 /// A document that is open in the editor.
 #[derive(Debug)]
@@ -159,41 +159,7 @@ fn end_of_block(text: &str) -> usize {
 }
 
 /// The open documents, by their paths.
-#[derive(Debug, Default)]
-pub(crate) struct Documents(HashMap<String, Document>);
-
-impl Documents {
-    pub(crate) fn open(&mut self, path: String, document: Document) {
-        self.0.insert(path, document);
-    }
-
-    pub(crate) fn close(&mut self, path: &str) -> Option<Document> {
-        self.0.remove(path)
-    }
-
-    pub(crate) fn get(&self, path: &str) -> Option<&Document> {
-        self.0.get(path)
-    }
-
-    pub(crate) fn get_mut(&mut self, path: &str) -> Option<&mut Document> {
-        self.0.get_mut(path)
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&String, &Document)> {
-        self.0.iter()
-    }
-
-    /// Returns a document that is open, or else the file.
-    pub(crate) fn read(&self, path: &str, encoding: Encoding) -> Option<(Text, Arc<Outline>)> {
-        if let Some(document) = self.get(path) {
-            return Some((document.text.clone(), document.outline()));
-        }
-        let text = std::fs::read(path).ok()?;
-        let text = String::from_utf8(text).ok()?;
-        let outline = Arc::new(Outline::of(&text));
-        Some((Text::new(text, encoding), outline))
-    }
-}
+pub(crate) type Documents = HashMap<String, Document>;
 
 #[cfg(test)]
 mod tests {

@@ -93,7 +93,7 @@ mod tests {
         let mut edits = difference(&text, new);
         edits.reverse();
         let change = |edit: TextEdit| Change { range: Some(edit.range), text: edit.new_text };
-        text.apply(edits.into_iter().map(change).collect());
+        edits.into_iter().map(change).for_each(|change| text.apply(change));
         text.as_str().to_owned()
     }
 

@@ -7,28 +7,27 @@ use brain_protocol::{Fault, FaultCode};
 use crate::pending::Pending;
 use crate::server::{Server, text_of};
 
-/// Maximum number of renames that can be turned back, and whose names are known.
-const MAX_DONE: usize = 50;
-
 impl Server {
     /// Does the daemon's half of the renames that the client has accepted.
     pub(crate) fn continue_renames(&mut self) {
-        let mut waiting = Vec::new();
         for mut pending in std::mem::take(&mut self.renames.pending) {
-            let has_moved = pending.has_moved(&self.documents);
-            pending.expected.retain(|new| match self.documents.get(&new.file) {
-                Some(document) => document.text.as_str() != new.text,
-                None => false,
-            });
-            if has_moved && pending.expected.is_empty() {
-                waiting.extend(self.commit(pending));
-            } else if Instant::now() < pending.deadline {
-                waiting.push(pending);
+            if pending.expected.is_empty() && pending.has_moved(&self.documents) {
+                let waiting = self.commit(pending);
+                self.renames.pending.extend(waiting);
             } else {
-                self.show(2, "nothing was renamed: the editor did not apply the change");
+                self.renames.pending.push(pending);
             }
         }
-        self.renames.pending.extend(waiting);
+        self.refuse_renames(|pending| Instant::now() > pending.deadline);
+    }
+
+    /// Gives renames up that the client does not accept.
+    pub(crate) fn refuse_renames(&mut self, is_refused: impl Fn(&Pending) -> bool) {
+        let count = self.renames.pending.len();
+        self.renames.pending.retain(|pending| !is_refused(pending));
+        if self.renames.pending.len() < count {
+            self.show(2, "nothing was renamed: the editor did not apply the change");
+        }
     }
 
     /// Lets the daemon do its half. Returns the rename if the daemon cannot be reached: doing it
@@ -39,18 +38,11 @@ impl Server {
         if reply.as_ref().is_err_and(is_lost) && Instant::now() < pending.deadline {
             return Some(pending);
         }
-        let Pending { done, documents, files, .. } = pending;
+        let open: Vec<String> = self.documents.keys().cloned().collect();
+        self.stale.extend(open.iter().cloned());
         match reply {
             Ok(reply) => {
-                let moved = |path: String| {
-                    let found = files.iter().find(|(from, _)| *from == path);
-                    found.map_or(path, |(_, to)| to.clone())
-                };
-                let unsaved = documents.into_iter().map(|path| (moved(path), done.change.clone()));
-                self.renames.unsaved.extend(unsaved);
-                self.renames.done.push(done);
-                let excess = self.renames.done.len().saturating_sub(MAX_DONE);
-                self.renames.done.drain(..excess);
+                self.renames.finished(pending, open);
                 if let Some(first) = reply.left.first() {
                     let count = reply.left.len();
                     self.show(2, &format!("{count} links could not be updated, first: {first}"));
@@ -61,18 +53,30 @@ impl Server {
             }
             Err(fault) => self.show(1, &format!("not renamed everywhere: {}", text_of(&fault))),
         }
-        let open: Vec<String> = self.documents.iter().map(|(path, _)| path.clone()).collect();
-        self.stale.extend(open);
         None
     }
 
-    /// Lets the daemon update a document that was closed without having been saved.
+    /// Lets the daemon update a document that was closed without having been saved. If it was to be
+    /// changed for a rename, the client has refused that.
     pub(crate) fn closed(&mut self, path: &str) {
+        if self.renames.pending.iter().any(|pending| pending.moved(path).is_some()) {
+            return;
+        }
+        self.refuse_renames(|pending| pending.expected.iter().any(|new| new.file == path));
+        self.update_unsaved(|unsaved| unsaved == path);
+    }
+
+    /// Lets the daemon update documents that are closed and were not saved.
+    fn update_unsaved(&mut self, is_closed: impl Fn(&str) -> bool) {
         let unsaved = std::mem::take(&mut self.renames.unsaved);
-        let (closed, unsaved): (Vec<_>, _) = unsaved.into_iter().partition(|it| it.0 == path);
+        let (mut closed, unsaved): (Vec<_>, _) =
+            unsaved.into_iter().partition(|it| is_closed(&it.0));
         self.renames.unsaved = unsaved;
-        for (path, change) in closed {
-            if let Err(fault) = self.refactor(&change, false, vec![path]) {
+        while let Some((_, change)) = closed.first().cloned() {
+            let (same, others): (Vec<_>, _) = closed.into_iter().partition(|it| it.1 == change);
+            closed = others;
+            let paths = same.into_iter().map(|it| it.0).collect();
+            if let Err(fault) = self.refactor(&change, false, paths) {
                 self.show(1, &text_of(&fault));
             }
         }
@@ -80,15 +84,14 @@ impl Server {
 
     /// Finishes when the editor is gone: updates what it did not save.
     pub(crate) fn finish_renames(&mut self) {
-        let open: Vec<String> = self.documents.iter().map(|(path, _)| path.clone()).collect();
-        for path in open {
-            self.documents.close(&path);
-        }
+        self.documents.clear();
         // Without open documents, a rename counts as accepted if its files were moved.
         self.renames.pending.retain(|pending| !pending.files.is_empty());
-        self.continue_renames();
-        for (path, change) in std::mem::take(&mut self.renames.unsaved) {
-            let _ = self.refactor(&change, false, vec![path]);
+        for pending in &mut self.renames.pending {
+            pending.expected.clear();
+            pending.reopened.clear();
         }
+        self.continue_renames();
+        self.update_unsaved(|_| true);
     }
 }

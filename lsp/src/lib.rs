@@ -27,14 +27,15 @@ mod text;
 mod uri;
 
 use std::collections::HashSet;
+use std::io;
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::mpsc::{self, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use brain_protocol::{EditorChanges, Fault, Operation, Reply, Request};
-use lsp_server::{Connection, Message, RequestId};
+use lsp_server::{Message, RequestId};
 
 use server::Server;
 
@@ -97,58 +98,59 @@ pub fn serve(daemon: &Daemon) -> bool {
     // Signals of a terminal that is closed reach the editor alone: this process still has to update
     // what the editor did not save. Fails if the editor has separated the process itself.
     let _ = rustix::process::setsid();
-    let (connection, _io_threads) = Connection::stdio();
     let shared = Arc::new(Shared::default());
     let (events, queue) = mpsc::channel();
     let (done, ended) = mpsc::channel();
-    let sender = connection.sender;
-    let send = Box::new(move |message| sender.send(message).is_ok());
-    let mut server = Server::new(daemon.clone(), send, Arc::clone(&shared), events.clone());
+    let mut server = Server::new(daemon.clone(), Arc::clone(&shared), events.clone());
     let worker = thread::spawn(move || {
         server.answer(&queue);
         let _ = done.send(());
     });
-    let receiver = connection.receiver;
-    let next = || match receiver.recv_timeout(WATCH_INTERVAL) {
-        Ok(message) => Next::Message(message),
-        Err(error) if error.is_timeout() => Next::Nothing,
-        Err(_) => Next::End,
-    };
-    let is_orderly = read(next, &shared, &events, &worker);
+    let is_orderly = read(&input(), &shared, &events, &worker);
     let _ = events.send(Event::End);
     // What the daemon has begun is completed without this process.
     let _ = ended.recv_timeout(MAX_END);
     is_orderly
 }
 
-/// What the input has.
-enum Next {
-    /// A message.
-    Message(Message),
-    /// Nothing yet.
-    Nothing,
-    /// Nothing any more.
-    End,
+/// Returns the messages of standard input, until it ends. A message that cannot be read is left out:
+/// some clients omit the result of a response.
+fn input() -> Receiver<Message> {
+    let (sender, messages) = mpsc::channel();
+    thread::spawn(move || {
+        let mut input = io::stdin().lock();
+        loop {
+            let is_open = match Message::read(&mut input) {
+                Ok(Some(message)) => sender.send(message).is_ok(),
+                Ok(None) => false,
+                Err(error) => error.kind() == io::ErrorKind::InvalidData,
+            };
+            if !is_open {
+                return;
+            }
+        }
+    });
+    messages
 }
 
 /// Passes on messages until the editor is gone. Returns false after `exit` without `shutdown`.
 fn read(
-    next: impl Fn() -> Next,
+    messages: &Receiver<Message>,
     shared: &Shared,
     events: &Sender<Event>,
     worker: &thread::JoinHandle<()>,
 ) -> bool {
     let mut is_shut_down = false;
     loop {
-        let message = match next() {
-            Next::Message(message) => message,
-            Next::Nothing => {
+        let message = match messages.recv_timeout(WATCH_INTERVAL) {
+            Ok(message) => message,
+            Err(RecvTimeoutError::Timeout) => {
                 if worker.is_finished() || is_gone(shared.editor.load(Ordering::Relaxed)) {
                     return true;
                 }
                 continue;
             }
-            Next::End => return true,
+            Err(RecvTimeoutError::Disconnected) => return true,
         };
         is_shut_down |= matches!(&message, Message::Request(it) if it.method == "shutdown");
         if let Message::Notification(notification) = &message {

@@ -64,7 +64,6 @@ impl Server {
             Some(Element::Link(link)) => {
                 let anchor = link.anchor().map(|anchor| (anchor, link.is_wiki));
                 let found = self.resolve_one(&path, written(&link), false)?;
-                let found = found.filter(|found| found.status != TargetStatus::Missing);
                 let files = found.into_iter().flat_map(|it| it.pages).filter_map(|it| it.file);
                 let locations: Vec<Location> =
                     files.map(|file| self.location(&file, anchor)).collect();
@@ -81,7 +80,7 @@ impl Server {
     pub(crate) fn location(&self, path: &str, anchor: Option<(&str, bool)>) -> Location {
         let uri = self.uri(path).into();
         let found = anchor.and_then(|(anchor, is_wiki)| {
-            let (text, outline) = self.documents.read(path, self.encoding)?;
+            let (text, outline) = self.read(path)?;
             if let Some(block) = anchor.strip_prefix('^') {
                 let end = format!(" ^{block}");
                 let at = text.as_str().find(&end)?;
@@ -129,7 +128,7 @@ impl Server {
         }
         let mut found = Vec::new();
         for (path, targets) in targets {
-            let Some((text, outline)) = self.documents.read(&path, self.encoding) else { continue };
+            let Some((text, outline)) = self.read(&path) else { continue };
             // The stored page has each target once, as it was written first.
             let paths: HashSet<&str> =
                 targets.iter().map(|it| it.split(['#', '|']).next().unwrap_or_default()).collect();
@@ -148,7 +147,7 @@ impl Server {
         let list = newest(Some(tag.clone()), MAX_TAGGED);
         let mut found = Vec::new();
         for path in self.daemon.run(list)?.pages.into_iter().filter_map(|page| page.path) {
-            let Some((text, outline)) = self.documents.read(&path, self.encoding) else { continue };
+            let Some((text, outline)) = self.read(&path) else { continue };
             let is_tag = |range: &&Range<usize>| {
                 brain_page::normalize_tag(&text.as_str()[(*range).clone()]) == tag
             };
@@ -184,15 +183,13 @@ impl Server {
             return Ok(Value::Null);
         };
         let text = match (found.status, found.pages.as_slice()) {
-            (TargetStatus::Missing, _) => format!("There is no page \"{}\" yet.", link.path()),
+            (TargetStatus::Missing, []) => format!("There is no page \"{}\" yet.", link.path()),
             (TargetStatus::Ambiguous, pages) => format!(
                 "Several pages have this name: {}",
                 pages.iter().map(|it| it.path.as_str()).collect::<Vec<_>>().join(", ")
             ),
-            (TargetStatus::Live, [page, ..]) if page.page.source.is_some() => {
-                self.describe(page)?
-            }
-            (TargetStatus::Live, _) => return Ok(Value::Null),
+            (_, [page, ..]) if page.page.source.is_some() => self.describe(page)?,
+            _ => return Ok(Value::Null),
         };
         Ok(json!({ "contents": { "kind": "markdown", "value": text }, "range": range }))
     }
@@ -245,8 +242,8 @@ impl Server {
         let links = distinct(outline);
         let reply = self.resolve(path, links.clone(), false)?;
         let found = links.into_iter().zip(reply.links).filter_map(|(link, found)| {
-            let is_live = found.status == TargetStatus::Live;
-            let page = found.pages.into_iter().next().filter(|_| is_live)?;
+            let is_clear = found.status != TargetStatus::Ambiguous;
+            let page = found.pages.into_iter().next().filter(|_| is_clear)?;
             Some((link, (page.file?, page.title)))
         });
         Ok(found.collect())

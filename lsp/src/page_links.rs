@@ -1,6 +1,6 @@
 //! Links to pages: how they are written in a document, and where they lead.
 
-use brain_page::normalize_name;
+use brain_page::{LinkSpan, normalize_name};
 use brain_protocol::{
     EditorPage, Fault, Resolve, ResolveReply, ResolvedLink, SourceId, WrittenLink,
 };
@@ -33,6 +33,32 @@ pub(crate) struct OwnPlace {
     pub(crate) source: Option<SourceId>,
     /// The path from the root of the source.
     pub(crate) path: String,
+}
+
+impl OwnPlace {
+    /// Returns the place of the document `path`, by the answer about its links.
+    pub(crate) fn of(path: &str, reply: &ResolveReply) -> Self {
+        let root = reply.root.as_deref().unwrap_or_default();
+        let inner = path.strip_prefix(root.trim_end_matches('/')).unwrap_or(path);
+        let source = reply.page.as_ref().and_then(|page| page.source.clone());
+        Self { source, path: inner.trim_start_matches('/').to_owned() }
+    }
+}
+
+/// Returns a target that leads to a page, in the form of the target of `link`: a name or a path, with
+/// the extension or without.
+pub(crate) fn in_form_of(link: &LinkSpan, own: &OwnPlace, page: &EditorPage) -> String {
+    let old = link.path();
+    if !link.is_wiki {
+        return markdown_target(own, &page.path);
+    }
+    let (name, is_own) = (bare(&page.path), own.source == page.page.source);
+    let target = match old.contains('/') && is_own {
+        true => name.to_owned(),
+        false => wiki_target(own, page),
+    };
+    let extension = if bare(old) == old || !is_own { "" } else { &page.path[name.len()..] };
+    format!("{target}{extension}")
 }
 
 /// Returns the target of a `[[link]]` to a page: its name if that is enough, else its path.
@@ -132,6 +158,7 @@ impl Server {
         Ok(file_beside(path, &target).map(|file| ResolvedLink {
             status: brain_protocol::TargetStatus::Live,
             pages: beside_page(&file).into_iter().collect(),
+            is_former: false,
         }))
     }
 }

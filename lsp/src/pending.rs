@@ -3,24 +3,27 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use brain_page::normalize_name;
-use brain_protocol::{OpenDocument, Refactoring};
+use brain_protocol::{FileMove, OpenDocument, Refactoring};
+use lsp_server::RequestId;
 
 use crate::document::Documents;
-use crate::page_names::{bare, stem};
 
 /// The time for the client to open a moved document again. Then a sync may find the moved file.
 const MAX_REOPEN: Duration = Duration::from_millis(80);
+/// Maximum number of renames that can be turned back.
+const MAX_DONE: usize = 50;
 
 /// A rename that the client has to accept.
 pub(crate) struct Pending {
     pub(crate) done: Done,
-    /// The documents that the client has to change, with their new texts.
+    /// Whether it turns the last rename back.
+    pub(crate) is_back: bool,
+    /// The request by which the client was asked to apply the edit, if it was asked.
+    pub(crate) request: Option<RequestId>,
+    /// The documents that the client has still to change, with their new texts.
     pub(crate) expected: Vec<OpenDocument>,
-    /// The documents of the whole change.
-    pub(crate) documents: Vec<String>,
     /// The files that the client moves, as absolute paths.
-    pub(crate) files: Vec<(String, String)>,
+    pub(crate) files: Vec<FileMove>,
     /// The new paths of documents that are open while their files move.
     pub(crate) reopened: Vec<String>,
     /// When all files were found at their new paths.
@@ -29,10 +32,15 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
+    /// Returns the new path of a document whose file the client moves.
+    pub(crate) fn moved(&self, path: &str) -> Option<String> {
+        self.files.iter().find_map(|file| file.moved(path))
+    }
+
     /// Returns whether the client has moved its files, and opened them again.
     pub(crate) fn has_moved(&mut self, documents: &Documents) -> bool {
         let is_moved =
-            |(from, to): &(String, String)| !Path::new(from).exists() && Path::new(to).exists();
+            |file: &FileMove| !Path::new(&file.from).exists() && Path::new(&file.to).exists();
         if !self.files.iter().all(is_moved) {
             return false;
         }
@@ -43,7 +51,7 @@ impl Pending {
 }
 
 /// A rename, with what is needed to turn it back.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(crate) struct Done {
     pub(crate) change: Refactoring,
     /// The document and the index of a renamed heading.
@@ -55,7 +63,7 @@ pub(crate) struct Done {
 pub(crate) struct Renames {
     pub(crate) pending: Vec<Pending>,
     pub(crate) done: Vec<Done>,
-    /// Documents that the client has changed and not saved, with the change.
+    /// Documents that the client has changed and not saved, with the changes since they were saved.
     pub(crate) unsaved: Vec<(String, Refactoring)>,
 }
 
@@ -64,44 +72,91 @@ impl Renames {
         !self.pending.is_empty()
     }
 
+    /// Notes the text that a document has now.
+    pub(crate) fn seen(&mut self, path: &str, text: &str) {
+        for pending in &mut self.pending {
+            let mut expected = std::mem::take(&mut pending.expected);
+            let is_it = |new: &OpenDocument| {
+                new.file == path || pending.moved(&new.file).as_deref() == Some(path)
+            };
+            expected.retain(|new| !(is_it(new) && new.text == text));
+            pending.expected = expected;
+        }
+    }
+
     pub(crate) fn saved(&mut self, path: &str) {
         self.unsaved.retain(|(unsaved, _)| unsaved != path);
     }
 
-    /// Returns the present name of a page that was renamed in this session, as a link with the
-    /// former name writes it.
-    pub(crate) fn new_name(&self, link: &str) -> Option<String> {
-        let moves = self.done.iter().rev().filter_map(|done| match &done.change {
-            Refactoring::Files { moves, .. } => Some(moves),
-            _ => None,
-        });
-        let name = normalize_name(stem(link));
-        let found = moves.flatten().find(|it| normalize_name(stem(&it.from)) == name)?;
-        let is_path = link.contains('/');
-        let has_extension = bare(link) != link;
-        Some(match (is_path, has_extension) {
-            (true, true) => found.to.clone(),
-            (true, false) => bare(&found.to).to_owned(),
-            (false, true) => found.to.rsplit('/').next().unwrap_or_default().to_owned(),
-            (false, false) => stem(&found.to).to_owned(),
-        })
+    /// Notes that the daemon has done its half, while the documents `open` were open.
+    pub(crate) fn finished(&mut self, pending: Pending, open: Vec<String>) {
+        for (path, _) in &mut self.unsaved {
+            *path = pending.moved(path).unwrap_or_else(|| std::mem::take(path));
+        }
+        for path in open {
+            let path = pending.moved(&path).unwrap_or(path);
+            let mut known = self.unsaved.iter_mut().filter(|it| it.0 == path).map(|it| &mut it.1);
+            if !known.any(|known| has_joined(known, &pending.done.change)) {
+                self.unsaved.push((path, pending.done.change.clone()));
+            }
+        }
+        if pending.is_back {
+            self.done.pop();
+            return;
+        }
+        self.done.push(pending.done);
+        let excess = self.done.len().saturating_sub(MAX_DONE);
+        self.done.drain(..excess);
     }
+}
+
+/// Makes one change of two moves of files, if they can be one: from A to B, and from B to C.
+fn has_joined(change: &mut Refactoring, later: &Refactoring) -> bool {
+    let (
+        Refactoring::Files { source, moves },
+        Refactoring::Files { source: later_source, moves: later },
+    ) = (change, later)
+    else {
+        return false;
+    };
+    if source != later_source {
+        return false;
+    }
+    for next in later {
+        let mut is_new = true;
+        for it in moves.iter_mut() {
+            if let Some(to) = next.moved(&it.to) {
+                is_new &= it.to != next.from;
+                it.to = to;
+            }
+        }
+        if is_new {
+            moves.push(next.clone());
+        }
+    }
+    true
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brain_protocol::{FileMove, SourceId};
+    use brain_protocol::SourceId;
 
     #[test]
-    fn a_former_name_is_known_in_the_form_of_the_link() {
-        let moves = vec![FileMove { from: "a/Old.md".into(), to: "a/New name.md".into() }];
-        let change = Refactoring::Files { source: SourceId::default(), moves };
-        let renames = Renames { done: vec![Done { change, heading: None }], ..Renames::default() };
-        let new = |link: &str| renames.new_name(link);
-        assert_eq!(new("old").as_deref(), Some("New name"));
-        assert_eq!(new("a/old").as_deref(), Some("a/New name"));
-        assert_eq!(new("old.md").as_deref(), Some("New name.md"));
-        assert_eq!(new("other"), None);
+    fn moves_that_follow_each_other_are_one() {
+        let moves = |pairs: &[(&str, &str)]| Refactoring::Files {
+            source: SourceId::default(),
+            moves: pairs
+                .iter()
+                .map(|(a, b)| FileMove { from: (*a).into(), to: (*b).into() })
+                .collect(),
+        };
+        let mut change = moves(&[("a.md", "w/b.md")]);
+        assert!(has_joined(&mut change, &moves(&[("w", "v"), ("x.md", "y.md")])));
+        assert_eq!(change, moves(&[("a.md", "v/b.md"), ("w", "v"), ("x.md", "y.md")]));
+        assert!(has_joined(&mut change, &moves(&[("y.md", "z.md")])));
+        assert_eq!(change, moves(&[("a.md", "v/b.md"), ("w", "v"), ("x.md", "z.md")]));
+        let tag = Refactoring::Tag { from: "a".into(), to: "b".into() };
+        assert!(!has_joined(&mut change, &tag));
     }
 }

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use brain_page::{renamed_anchor, retarget_anchors};
 use brain_protocol::{
     Fault, FaultCode, FileMove, OpenDocument, Refactor, RefactorReply, Refactoring, SourceId,
+    TargetStatus,
 };
 use serde_json::{Value, json};
 
@@ -55,6 +56,7 @@ impl Server {
         match outline.element_at(document.text.byte(place.position)) {
             Some(Element::Link(link)) if !link.path().is_empty() => {
                 let found = self.resolve_one(&path, written(&link), false)?;
+                let found = found.filter(|found| found.status == TargetStatus::Live);
                 let page = found.and_then(|found| match found.pages.as_slice() {
                     [page] => page.page.source.clone().map(|source| (source, page.path.clone())),
                     _ => None,
@@ -99,12 +101,13 @@ impl Server {
             _ => None,
         };
         let absolute = |path: &str| root.as_ref().map(|root| format!("{root}/{path}"));
-        let files = moves.iter().filter_map(|it| Some((absolute(&it.from)?, absolute(&it.to)?)));
-        let files: Vec<(String, String)> = files.collect();
+        let file =
+            |it: &FileMove| Some(FileMove { from: absolute(&it.from)?, to: absolute(&it.to)? });
+        let files: Vec<FileMove> = moves.iter().filter_map(file).collect();
         let done = Done { change: Refactoring::Files { source, moves }, heading: None };
         let edit = self.start(done, None, files.clone())?;
         // Some clients change the texts, and then fail because the folder does not exist.
-        for folder in files.iter().filter_map(|(_, to)| Path::new(to).parent()) {
+        for folder in files.iter().filter_map(|it| Path::new(&it.to).parent()) {
             let _ = std::fs::create_dir_all(folder);
         }
         Ok(edit)
@@ -120,33 +123,22 @@ impl Server {
 
     /// Plans a change, and returns the edit for the client. `own` is a document that the change
     /// begins with. The client moves `files`.
-    fn start(
-        &mut self,
-        done: Done,
-        own: Option<OpenDocument>,
-        files: Vec<(String, String)>,
-    ) -> Answer {
+    fn start(&mut self, done: Done, own: Option<OpenDocument>, files: Vec<FileMove>) -> Answer {
         let plan = self.refactor(&done.change, true, Vec::new())?;
         let mut expected = plan.texts;
         expected.extend(own);
         let edit = self.edit_of(&expected, &files);
-        let documents = expected.iter().map(|document| document.file.clone()).collect();
-        let deadline = Instant::now() + MAX_WAIT;
-        let new_path = |path: &String| {
-            let new = files.iter().find_map(|(from, to)| Some((path.strip_prefix(from)?, to)));
-            let new = new.filter(|(rest, _)| rest.is_empty() || rest.starts_with('/'));
-            new.map(|(rest, to)| format!("{to}{rest}"))
-        };
-        let reopened = self.documents.iter().filter_map(|(path, _)| new_path(path)).collect();
-        let moved_at = None;
+        let new_path = |path: &String| files.iter().find_map(|file| file.moved(path));
+        let reopened = self.documents.keys().filter_map(new_path).collect();
         self.renames.pending.push(Pending {
             done,
+            is_back: false,
+            request: None,
             expected,
-            documents,
             files,
             reopened,
-            moved_at,
-            deadline,
+            moved_at: None,
+            deadline: Instant::now() + MAX_WAIT,
         });
         Ok(edit)
     }
@@ -161,13 +153,13 @@ impl Server {
         self.daemon.run(Refactor { change: change.clone(), open, is_plan, only })
     }
 
-    fn edit_of(&self, expected: &[OpenDocument], files: &[(String, String)]) -> Value {
+    fn edit_of(&self, expected: &[OpenDocument], files: &[FileMove]) -> Value {
         let documents = expected.iter().filter_map(|new| {
             let document = self.documents.get(&new.file)?;
             let edits = difference(&document.text, &new.text);
             Some(DocumentEdits { uri: document.uri.clone(), version: document.version, edits })
         });
-        let files: Vec<_> = files.iter().map(|(from, to)| (self.uri(from), uri_of(to))).collect();
+        let files: Vec<_> = files.iter().map(|it| (self.uri(&it.from), uri_of(&it.to))).collect();
         workspace_edit(self.support.edits, documents.collect(), &files)
     }
 
@@ -219,9 +211,9 @@ impl Server {
     pub(crate) fn will_rename_files(&mut self, params: &Value) -> Answer {
         let files = params.get("files").and_then(Value::as_array).cloned().unwrap_or_default();
         let path = |file: &Value, key: &str| path_of(file.get(key)?.as_str()?);
-        let files: Vec<(String, String)> = files
+        let files: Vec<FileMove> = files
             .iter()
-            .filter_map(|file| Some((path(file, "oldUri")?, path(file, "newUri")?)))
+            .filter_map(|it| Some(FileMove { from: path(it, "oldUri")?, to: path(it, "newUri")? }))
             .collect();
         let is_own = |file| self.renames.pending.iter().any(|it| it.files.contains(file));
         if files.is_empty() || files.iter().all(is_own) {
@@ -236,12 +228,9 @@ impl Server {
     }
 
     /// Returns the moves of files within one source.
-    fn moves(
-        &self,
-        files: &[(String, String)],
-    ) -> Result<Option<(SourceId, Vec<FileMove>)>, Fault> {
+    fn moves(&self, files: &[FileMove]) -> Result<Option<(SourceId, Vec<FileMove>)>, Fault> {
         let mut found: Option<(SourceId, Vec<FileMove>)> = None;
-        for (from, to) in files {
+        for FileMove { from, to } in files {
             let (Some((source, from)), Some((to_source, to))) =
                 (self.place_in_source(from)?, self.place_in_source(to)?)
             else {
@@ -288,26 +277,40 @@ impl Server {
 
     /// Turns the last rename back, in documents, closed pages and names of files.
     pub(crate) fn rename_back(&mut self) -> Answer {
-        let Some(Done { change, heading }) = self.renames.done.pop() else {
+        let Some(done) = self.renames.done.last().cloned() else {
             return Err(usage("nothing was renamed in this session"));
         };
-        let edit = match change {
+        if self.renames.pending.iter().any(|pending| pending.is_back) {
+            return Err(usage("the editor has not applied the last change yet"));
+        }
+        let waiting = self.renames.pending.len();
+        let edit = self.edit_back(done);
+        match self.renames.pending.get_mut(waiting) {
+            Some(pending) => pending.is_back = true,
+            // It cannot be turned back any more, or no page needs a change.
+            None => _ = self.renames.done.pop(),
+        }
+        self.apply(&edit?);
+        Ok(Value::Null)
+    }
+
+    /// Plans to turn a rename back.
+    fn edit_back(&mut self, Done { change, heading }: Done) -> Answer {
+        match change {
             Refactoring::Files { source, moves } => {
                 let back = moves.into_iter().map(|it| FileMove { from: it.to, to: it.from });
-                self.rename_files(source, back.rev().collect(), true)?
+                self.rename_files(source, back.rev().collect(), true)
             }
             Refactoring::Tag { from, to } => {
                 let change = Refactoring::Tag { from: to, to: from };
-                self.start(Done { change, heading: None }, None, Vec::new())?
+                self.start(Done { change, heading: None }, None, Vec::new())
             }
             Refactoring::Headings { before, .. } => {
                 let Some((path, index)) = heading else { return Ok(Value::Null) };
                 let name = before.get(index).cloned().unwrap_or_default();
-                self.rename_heading(&path, index, &name)?
+                self.rename_heading(&path, index, &name)
             }
-        };
-        self.apply(&edit);
-        Ok(Value::Null)
+        }
     }
 
     /// Asks the client to apply an edit, unless it is empty.
@@ -318,7 +321,11 @@ impl Server {
             _ => true,
         };
         if edit.as_object().is_some_and(|edit| edit.values().any(|value| !is_empty(value))) {
-            self.request("workspace/applyEdit", json!({ "label": "rename", "edit": edit }));
+            let params = json!({ "label": "rename", "edit": edit });
+            let request = self.request("workspace/applyEdit", params);
+            if let Some(pending) = self.renames.pending.last_mut() {
+                pending.request = Some(request);
+            }
         }
     }
 }

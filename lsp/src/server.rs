@@ -1,10 +1,11 @@
 //! The state of a session, and which handler answers which message.
 
 use std::collections::{BTreeSet, HashSet};
+use std::io::{Write, stdout};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use brain_protocol::{Fault, FaultCode, OpenDocument};
 use gen_lsp_types::{Position, Range};
@@ -12,7 +13,7 @@ use lsp_server::{ErrorCode, Message, Notification, Request, RequestId, Response}
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::document::{Document, Documents};
+use crate::document::{Document, Documents, Outline};
 use crate::edits::EditSupport;
 use crate::pending::Renames;
 use crate::text::{Change, Encoding, Text};
@@ -23,6 +24,8 @@ use crate::{Daemon, Event, Shared};
 const QUIET: Duration = Duration::from_millis(150);
 /// How often a rename that waits for the editor is looked at.
 const POLL: Duration = Duration::from_millis(20);
+/// As [`QUIET`], while a rename waits for the editor: what it changes is wrong for a moment.
+const QUIET_OF_RENAME: Duration = Duration::from_secs(1);
 /// The wait without anything to do.
 const IDLE: Duration = Duration::from_secs(3600);
 
@@ -47,9 +50,6 @@ pub(crate) struct Support {
     pub(crate) show_document: bool,
 }
 
-/// Sends a message to the client. Returns false if the client reads no more.
-pub(crate) type SendMessage = Box<dyn Fn(Message) -> bool + Send>;
-
 /// One session with an editor.
 pub(crate) struct Server {
     pub(crate) daemon: Daemon,
@@ -58,7 +58,6 @@ pub(crate) struct Server {
     pub(crate) support: Support,
     pub(crate) renames: Renames,
     shared: Arc<Shared>,
-    sender: SendMessage,
     events: Sender<Event>,
     state: State,
     /// Documents whose diagnostics are not up to date.
@@ -111,12 +110,7 @@ pub(crate) struct OfDocument {
 pub(crate) type Answer = Result<Value, Fault>;
 
 impl Server {
-    pub(crate) fn new(
-        daemon: Daemon,
-        sender: SendMessage,
-        shared: Arc<Shared>,
-        events: Sender<Event>,
-    ) -> Self {
+    pub(crate) fn new(daemon: Daemon, shared: Arc<Shared>, events: Sender<Event>) -> Self {
         Self {
             daemon,
             documents: Documents::default(),
@@ -124,7 +118,6 @@ impl Server {
             support: Support::default(),
             renames: Renames::default(),
             shared,
-            sender,
             events,
             state: State::New,
             stale: BTreeSet::new(),
@@ -136,23 +129,29 @@ impl Server {
 
     /// Answers messages until the editor is gone.
     pub(crate) fn answer(&mut self, queue: &Receiver<Event>) {
+        let mut quiet_since = Instant::now();
         while !self.is_broken {
             let wait = match (self.renames.is_waiting(), self.stale.is_empty()) {
                 (true, _) => POLL,
                 (false, false) => QUIET,
                 (false, true) => IDLE,
             };
-            match queue.recv_timeout(wait) {
+            let event = queue.recv_timeout(wait);
+            if event.is_ok() {
+                quiet_since = Instant::now();
+            }
+            match event {
                 Ok(Event::Message(message)) => self.handle(message),
                 Ok(Event::Changed) => {
-                    let open = self.documents.iter().map(|(path, _)| path.clone());
-                    self.stale.extend(open.collect::<Vec<_>>());
+                    self.stale.extend(self.documents.keys().cloned());
                 }
                 Ok(Event::End) | Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) if !self.renames.is_waiting() => {
-                    self.publish_stale();
+                Err(RecvTimeoutError::Timeout) => {
+                    let is_waiting = self.renames.is_waiting();
+                    if !is_waiting || quiet_since.elapsed() > QUIET_OF_RENAME {
+                        self.publish_stale();
+                    }
                 }
-                Err(RecvTimeoutError::Timeout) => {}
             }
             self.continue_renames();
         }
@@ -163,8 +162,14 @@ impl Server {
         match message {
             Message::Request(request) => self.handle_request(request),
             Message::Notification(notification) => self.handle_notification(notification),
-            // The edits of a document say whether the editor applied them.
-            Message::Response(_) => {}
+            // The texts of documents say that the editor applied an edit.
+            Message::Response(Response { id, response_result }) => {
+                let is_refusal = response_result
+                    .map_or(true, |result| result.get("applied") == Some(&Value::Bool(false)));
+                if is_refusal {
+                    self.refuse_renames(|pending| pending.request.as_ref() == Some(&id));
+                }
+            }
         }
     }
 
@@ -227,12 +232,16 @@ impl Server {
         match method.as_str() {
             "textDocument/didOpen" => {
                 let text = Text::new(id.text.unwrap_or_default(), self.encoding);
-                self.documents.open(path.clone(), Document::new(id.uri, id.version, text));
+                self.renames.seen(&path, text.as_str());
+                self.documents.insert(path.clone(), Document::new(id.uri, id.version, text));
                 self.stale.insert(path);
             }
             "textDocument/didChange" => {
                 if let Some(document) = self.documents.get_mut(&path) {
-                    document.text.apply(content_changes);
+                    for change in content_changes {
+                        document.text.apply(change);
+                        self.renames.seen(&path, document.text.as_str());
+                    }
                     document.changed(id.version);
                     self.stale.insert(path);
                 }
@@ -242,7 +251,7 @@ impl Server {
                 self.stale.insert(path);
             }
             "textDocument/didClose" => {
-                self.documents.close(&path);
+                self.documents.remove(&path);
                 self.stale.remove(&path);
                 self.closed(&path);
                 let params = json!({ "uri": id.uri, "diagnostics": [] });
@@ -319,6 +328,16 @@ impl Server {
         }
     }
 
+    /// Returns a document that is open, or else the file, with what it says.
+    pub(crate) fn read(&self, path: &str) -> Option<(Text, Arc<Outline>)> {
+        if let Some(document) = self.documents.get(path) {
+            return Some((document.text.clone(), document.outline()));
+        }
+        let text = std::fs::read_to_string(path).ok()?;
+        let outline = Arc::new(Outline::of(&text));
+        Some((Text::new(text, self.encoding), outline))
+    }
+
     /// Returns the URI of a file, as the client spells it if it is open.
     pub(crate) fn uri(&self, path: &str) -> String {
         self.documents.get(path).map_or_else(|| uri_of(path), |document| document.uri.clone())
@@ -338,11 +357,12 @@ impl Server {
         self.send(Notification { method: method.to_owned(), params }.into());
     }
 
-    /// Sends a request to the client. The answer is not read.
-    pub(crate) fn request(&mut self, method: &str, params: Value) {
+    /// Sends a request to the client.
+    pub(crate) fn request(&mut self, method: &str, params: Value) -> RequestId {
         self.next_request += 1;
         let id = RequestId::from(format!("brain-{}", self.next_request));
-        self.send(Request { id, method: method.to_owned(), params }.into());
+        self.send(Request { id: id.clone(), method: method.to_owned(), params }.into());
+        id
     }
 
     /// Shows a message: 1 is an error, 2 a warning, 3 information.
@@ -351,7 +371,13 @@ impl Server {
     }
 
     fn send(&mut self, message: Message) {
-        self.is_broken |= !(self.sender)(message);
+        let mut frame = Vec::new();
+        let sent = message.write(&mut frame).and_then(|()| {
+            let mut output = stdout().lock();
+            output.write_all(&frame).and_then(|()| output.flush())
+        });
+        // The client reads no more.
+        self.is_broken |= sent.is_err();
     }
 }
 

@@ -74,19 +74,17 @@ impl Text {
         &self.text
     }
 
-    /// Applies the changes of one notification. Each one speaks of the text that the one before it
-    /// left.
-    pub(crate) fn apply(&mut self, changes: Vec<Change>) {
-        for change in changes {
-            match change.range {
-                None => self.text = change.text,
-                Some(range) => {
-                    let range = self.bytes(range);
-                    self.text.replace_range(range, &change.text);
-                }
+    /// Applies a change. Of the changes of one notification, each one speaks of the text that the
+    /// one before it left.
+    pub(crate) fn apply(&mut self, change: Change) {
+        match change.range {
+            None => self.text = change.text,
+            Some(range) => {
+                let range = self.bytes(range);
+                self.text.replace_range(range, &change.text);
             }
-            self.lines = line_starts(&self.text);
         }
+        self.lines = line_starts(&self.text);
     }
 
     /// Returns the number of a line and its range without its end.
@@ -173,7 +171,7 @@ mod tests {
 
     fn after(text: &str, encoding: Encoding, changes: Vec<Change>) -> String {
         let mut text = Text::new(text.to_owned(), encoding);
-        text.apply(changes);
+        changes.into_iter().for_each(|change| text.apply(change));
         text.text
     }
 

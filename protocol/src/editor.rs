@@ -42,8 +42,11 @@ pub struct ResolveReply {
 pub struct ResolvedLink {
     /// Whether the target is a page. A file that is no page, such as a picture, is `Live`, too.
     pub status: TargetStatus,
-    /// The page. For an ambiguous link the possible pages, for a missing one the similar pages.
+    /// The page. For an ambiguous link the possible pages, for a missing one the page that had the
+    /// name before, or else the similar pages.
     pub pages: Vec<EditorPage>,
+    /// Whether the target is the former name of the one page. The status is `Missing`, too.
+    pub is_former: bool,
 }
 
 /// A page as an editor shows it.
@@ -55,7 +58,8 @@ pub struct EditorPage {
     pub title: String,
     /// The path of its file from the root of its source.
     pub path: String,
-    /// The absolute path of that file, for callers with the scope `admin`.
+    /// The absolute path of that file, for callers with the scope `admin`. [`PageNames`] leaves it
+    /// out.
     pub file: Option<String>,
     /// Whether `[[name]]`, with the name of the file, leads to this page and no other.
     pub is_unique: bool,
@@ -149,6 +153,15 @@ pub struct FileMove {
     pub from: String,
     /// The new path.
     pub to: String,
+}
+
+impl FileMove {
+    /// Returns the new path of a file, if the move has it or its directory.
+    #[must_use]
+    pub fn moved(&self, path: &str) -> Option<String> {
+        let rest = path.strip_prefix(self.from.as_str())?;
+        (rest.is_empty() || rest.starts_with('/')).then(|| format!("{}{rest}", self.to))
+    }
 }
 
 /// A document that is open in an editor.

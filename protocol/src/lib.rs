@@ -114,7 +114,7 @@ pub const PROTOCOL: u16 = 22;
 
 /// The hash of the declarations of the wire types, with which a test finds a change of them.
 #[cfg(test)]
-const WIRE_TYPES: u64 = 0xd4bd_56ab_d0f9_467b;
+const WIRE_TYPES: u64 = 0xf20a_5dca_9217_e89c;
 
 /// The skill that tells agents how to use brain: a `SKILL.md` with frontmatter.
 pub const SKILL: &str = include_str!("SKILL.md");

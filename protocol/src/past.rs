@@ -34,9 +34,10 @@ pub struct Doer {
     /// The order of all changes of the brain; 0 if it is not known, or for a caller that does not see
     /// all sources.
     pub change: u64,
-    /// When, RFC 3339 in UTC. Never earlier than what the same machine did before.
+    /// When, RFC 3339 in UTC. Never earlier than what the same machine did before, nor later than
+    /// now on a single machine.
     pub at: String,
-    /// What the clock said, if it had gone back.
+    /// What the clock said, if it had gone back or was ahead.
     pub clock: Option<String>,
     /// The door: `cli`, `browser`, `mcp`, `http`, or a worker, such as `sync`. Empty for changes
     /// from before brain recorded it.
@@ -51,19 +52,32 @@ pub struct Doer {
     pub author: Option<String>,
 }
 
+/// Whether the owner works at this door by hand.
+#[must_use]
+pub fn is_hand_of_owner(door: &str) -> bool {
+    matches!(door, "cli" | "browser")
+}
+
+/// Whether what comes through this door is the owner's: written by hand, or taken in from the
+/// owner's files.
+#[must_use]
+pub fn is_door_of_owner(door: &str) -> bool {
+    is_hand_of_owner(door) || matches!(door, "import" | "sync")
+}
+
 impl Doer {
     /// Returns who did it, for people: the author of the text, else the owner for the owner's own
     /// doors, else the client; then the door, with the client if it is another one.
     pub fn name(&self) -> String {
         let who = match (self.author.as_deref(), self.door.as_str()) {
             (Some(author), _) => author,
-            (None, "cli" | "browser" | "import" | "sync") => "owner",
+            (None, door) if is_door_of_owner(door) => "owner",
             (None, _) if self.client.is_empty() => "not known",
             (None, _) => &self.client,
         };
         match (self.door.as_str(), self.client.as_str()) {
             ("", _) => who.to_owned(),
-            (door @ ("cli" | "browser"), _) => format!("{who}, {door}"),
+            (door, _) if is_hand_of_owner(door) => format!("{who}, {door}"),
             (door, client) if client.is_empty() || client == who => format!("{who}, {door}"),
             (door, client) => format!("{who}, {door} {client}"),
         }

@@ -49,6 +49,7 @@ fn the_rest_of_a_closed_link_is_replaced() {
         ("[^lo‸n] x\n\n[^long]: y", "[^long] x\n\n[^long]: y"),
         ("see [y](n.md)\n[[Me‸eting]] z", "see [y](n.md)\n[Meeting](meeting.md) z"),
         ("see [y](n.md)\n[[Me‸|label]]", "see [y](n.md)\n[[meeting|label]]"),
+        ("see [y](n.md)\n![[Me‸]]", "see [y](n.md)\n![[Meeting]]"),
         // A row of a table without outer bars.
         ("a | b\n--|--\n[[gath‸ | x", "a | b\n--|--\n[[meeting\\|gathering]] | x"),
         ("a | b\n\n[[gath‸ | x", "a | b\n\n[[meeting|gathering]] | x"),

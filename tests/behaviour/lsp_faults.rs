@@ -206,29 +206,3 @@ fn a_read_only_brain_reads_and_refuses_renames() {
     editor.end();
     home.json(["stop"]);
 }
-
-#[test]
-fn a_former_name_is_offered_by_a_server_that_did_not_rename() {
-    let home = watching_home();
-    let _daemon = home.daemon();
-    let vault = vault(&home, &[("work/Old.md", "x\n"), ("work/a.md", "[[Old]]\n")]);
-    let mut editor = Editor::with(&home, plain_capabilities(true));
-    let note = editor.open(&vault.join("work/a.md"));
-    editor.rename(&note, (0, 3), "Quite another name");
-    wait_for("the rename", || vault.join("work/Quite another name.md").exists());
-    // The server is killed, and then the editor: the note was not saved.
-    editor.child.kill().unwrap();
-    editor.child.wait().unwrap();
-    let mut editor = Editor::with(&home, plain_capabilities(true));
-    let note = editor.open(&vault.join("work/a.md"));
-    let place = json!({ "line": 0, "character": 3 });
-    let params = json!({
-        "textDocument": { "uri": note }, "range": { "start": place, "end": place },
-        "context": { "diagnostics": [] },
-    });
-    let actions = editor.request("textDocument/codeAction", params);
-    let actions = actions.as_array().unwrap();
-    let meant = actions.iter().find(|it| it["title"] == "Did you mean \"Quite another name\"?");
-    editor.apply(&meant.unwrap_or_else(|| panic!("{actions:?}"))["edit"]);
-    assert_eq!(editor.text(&note), "[[Quite another name]]\n");
-}

@@ -287,4 +287,26 @@ fn a_taken_name_is_refused_and_changes_nothing() {
         (text(&vault.join("Old.md")).as_str(), text(&vault.join("New.md")).as_str()),
         ("x\n", "y\n")
     );
+    fs::create_dir(vault.join("w")).unwrap();
+    let (from, to) = (uri(&vault.join("w")), uri(&vault.join("w/x")));
+    let params = json!({ "files": [{ "oldUri": from, "newUri": to }] });
+    let response = editor.ask("workspace/willRenameFiles", params);
+    assert!(response["error"]["message"].as_str().unwrap().contains("into itself"), "{response}");
+}
+
+#[test]
+fn diagnostics_come_while_a_rename_is_not_applied() {
+    let home = watching_home();
+    let _daemon = home.daemon();
+    let vault = vault(&home, &[("w/a.md", "x\n"), ("b.md", "[[a]]\n")]);
+    let mut editor = Editor::new(&home);
+    let note = editor.open(&vault.join("b.md"));
+    let (from, to) = (uri(&vault.join("w")), uri(&vault.join("v")));
+    let params = json!({ "files": [{ "oldUri": from, "newUri": to }] });
+    editor.request("workspace/willRenameFiles", params);
+    editor.set(&note, "[[missing]]\n");
+    editor.wait("the diagnostic", |editor| {
+        editor.diagnostics.get(&note).is_some_and(|found| found[0]["code"] == "missing-page")
+    });
+    assert!(editor.shown.is_empty(), "{:?}", editor.shown);
 }

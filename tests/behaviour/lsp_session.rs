@@ -60,6 +60,9 @@ fn messages_that_no_handler_knows_are_answered() {
     let closed = json!({ "textDocument": { "uri": "file:///not/open.md" }, "position": { "line": 0, "character": 0 } });
     assert!(editor.ask("textDocument/hover", closed)["error"]["message"].is_string());
     editor.notify("textDocument/didChange", json!({ "textDocument": { "uri": 5 } }));
+    // Messages that no rule allows, such as a response without a result.
+    editor.send(json!({ "id": "brain-1" }));
+    editor.send_bytes(b"x\r\nContent-Length: 3\r\n\r\n{,}");
     let unsaved = editor.open_as("untitled:Untitled-1", "# A\n[[b]]\n");
     let params = json!({ "textDocument": { "uri": unsaved } });
     let outline = editor.request("textDocument/documentSymbol", params);

@@ -108,6 +108,7 @@ mod lsp_corners;
 mod lsp_faults;
 mod lsp_rename;
 mod lsp_session;
+mod lsp_unsaved;
 mod machines;
 mod machines_away;
 mod machines_clock;

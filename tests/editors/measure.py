@@ -172,6 +172,11 @@ def main():
             run("sources", "add", "notes", "--path", root)
             run("sync", "notes", "--no-embed")
             synced = time.monotonic() - began
+            # The index is committed and merged in the background.
+            status = lambda: json.loads(subprocess.check_output([brain, "--json", "status"], env=env))
+            while status()["index_behind"]:
+                time.sleep(0.1)
+            time.sleep(10)
             rows = {"brain": measure([brain, "lsp"], env, root)}
             if os.path.exists(iwes):
                 os.makedirs(os.path.join(root, ".iwe"))

@@ -49,6 +49,8 @@ pub struct Editor {
     pub shown: Vec<String>,
     /// The result of `initialize`.
     pub server: Value,
+    /// Whether the editor refuses edits that the server asks for.
+    pub refuses_edits: bool,
 }
 
 /// Returns the URI of a file, as this editor spells it.
@@ -111,7 +113,17 @@ impl Editor {
         });
         let (buffers, diagnostics) = (HashMap::new(), HashMap::new());
         let (shown, server) = (Vec::new(), Value::Null);
-        Self { child, input, messages, next_id: 0, buffers, diagnostics, shown, server }
+        Self {
+            child,
+            input,
+            messages,
+            next_id: 0,
+            buffers,
+            diagnostics,
+            shown,
+            server,
+            refuses_edits: false,
+        }
     }
 
     /// Starts a session of an editor that can do `capabilities`.
@@ -218,8 +230,11 @@ impl Editor {
                 self.shown.push(params["message"].as_str().unwrap().to_owned());
             }
             Some("workspace/applyEdit") => {
-                self.apply(&params["edit"]);
-                self.send(json!({ "id": message["id"], "result": { "applied": true } }));
+                let applied = !self.refuses_edits;
+                if applied {
+                    self.apply(&params["edit"]);
+                }
+                self.send(json!({ "id": message["id"], "result": { "applied": applied } }));
             }
             Some(_) if message.get("id").is_some() => {
                 self.send(json!({ "id": message["id"], "result": null }));

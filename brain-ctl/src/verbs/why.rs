@@ -171,13 +171,12 @@ impl Show for LinesOf {
     }
 }
 
-/// When something was done, with the clock's time if it had gone back.
+/// When something was done, with the clock's time if that was another one.
 fn when(by: &Doer) -> String {
     let at = format_to_second(&by.at);
-    match &by.clock {
-        Some(clock) => format!("{at} (the clock went back to {})", format_to_second(clock)),
-        None => at,
-    }
+    let Some(clock) = &by.clock else { return at };
+    let problem = if *clock < by.at { "went back to" } else { "was ahead, at" };
+    format!("{at} (the clock {problem} {})", format_to_second(clock))
 }
 
 fn what(step: &LifeStep) -> String {

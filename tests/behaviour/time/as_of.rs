@@ -3,8 +3,8 @@
 use brain_core::{AnsweredCall, RecordedReply};
 use brain_protocol::{
     AnswerSave, AsOf, AsOfReply, Backlinks, Changes, ChangesReply, CitedPage, Export, Fault,
-    FaultCode, Get, Graph, Links, List, PastRequest, Purge, Rename, Reply, Request, Search,
-    SeenOutcome, Timeline,
+    FaultCode, Get, Graph, LinkRow, Links, List, PastRequest, Purge, Rename, Reply, Request,
+    Search, SeenOutcome, Timeline,
 };
 use brain_tests::expect_reply;
 
@@ -139,6 +139,117 @@ fn a_clock_that_goes_back_reorders_nothing() {
     let clock = changes.pages[0].steps[1].by.clock.as_deref();
     assert_eq!(clock, Some("2027-03-15T11:00:00.000Z"), "what the clock said is told");
     assert_eq!(f.found_at("v2", "2027-03-15T12:05:00Z"), ["p"]);
+}
+
+#[test]
+fn a_clock_that_was_ahead_once_dates_only_what_it_saw() {
+    let f = Fixture::new("2027-03-15T12:00:00Z");
+    f.put("p", "v1\n");
+    let year = 365 * 24 * HOUR;
+    f.clock.advance(3 * year);
+    f.put("p", "v2\n");
+    f.clock.advance(-3 * year + HOUR);
+    f.put("p", "v3\n");
+    f.put("q", "new\n");
+    f.clock.advance(HOUR);
+    f.put("p", "v4\n");
+    f.clock.advance(HOUR);
+    let at = |time: &str| f.page_at("p", time).map(|found| found.1);
+    assert_eq!(at("2027-03-15T12:30:00Z"), Ok("v1\n".into()));
+    assert_eq!(at("2027-03-15T13:30:00Z"), Ok("v3\n".into()));
+    assert_eq!(at("2027-03-15T14:30:00Z"), Ok("v4\n".into()));
+    assert_eq!(f.found_at("v1", "2027-03-15T12:30:00Z"), ["p"]);
+    assert_eq!(f.found_at("v3", "2027-03-15T13:30:00Z"), ["p"]);
+    assert_eq!(f.listed_at(None, "2027-03-15T13:30:00Z"), ["p", "q"]);
+    let changes = f.changes("2027-03-15T13:30:00Z", None);
+    assert_eq!((changes.total, events(&changes, "p")), (1, vec!["written 14:00".into()]));
+    let changes = f.changes("2027-03-15", None);
+    let expected = ["created 12:00", "written 13:00", "written 13:00", "written 14:00"];
+    assert_eq!(events(&changes, "p"), expected);
+    let page = changes.pages.iter().find(|page| page.slug.as_ref().unwrap().as_str() == "p");
+    let clocks: Vec<_> = page.unwrap().steps.iter().map(|step| step.by.clock.clone()).collect();
+    let ahead = Some("2030-03-14T12:00:00.000Z".to_owned());
+    assert_eq!(clocks, [None, ahead, None, None], "the date in the future is named");
+    // When the time has come, the order still is that of the changes.
+    f.clock.advance(4 * year);
+    assert_eq!(at("2027-03-15T12:30:00Z"), Ok("v1\n".into()));
+    assert_eq!(at("2031-01-01"), Ok("v4\n".into()));
+}
+
+/// What the brain answers now or at a time: hits with their titles, pages with a tag, and links to a
+/// page, all sorted.
+fn answers(f: &Fixture, at: Option<&str>) -> Vec<String> {
+    let ask = |request: PastRequest| match at {
+        Some(at) => f.as_of(at, request).map(|reply| *reply.reply),
+        None => f.ask(match request {
+            PastRequest::Search(search) => Request::Search(search),
+            PastRequest::List(list) => Request::List(list),
+            PastRequest::Backlinks(links) => Request::Backlinks(links),
+            other => panic!("{other:?}"),
+        }),
+    };
+    let mut found = Vec::new();
+    for query in ["tide", "harbour", "n7", "what links to n3?"] {
+        let search = Search { query: query.into(), limit: 200, ..Search::default() };
+        let hits = expect_reply!(ask(search.into()), Hits).hits;
+        let mut hits: Vec<_> = hits
+            .iter()
+            .map(|hit| format!("{query}: {} {} {}", hit.slug, hit.title, hit.snippet))
+            .collect();
+        hits.sort();
+        found.extend(hits);
+    }
+    let list = List { tag: Some("odd".into()), limit: 200, ..List::default() };
+    let pages = expect_reply!(ask(list.into()), Pages).pages;
+    found.extend(pages.iter().map(|page| format!("odd: {} {:?}", page.slug, page.tags)));
+    for slug in ["n3", "n5"] {
+        let links = ask(Backlinks { page: page(slug) }.into()).map_err(|fault| fault.code);
+        let links = links.map(|reply| expect_reply!(Ok::<_, Fault>(reply), Links).links);
+        let slugs = |links: Vec<LinkRow>| {
+            links.into_iter().filter_map(|link| link.slug).map(String::from).collect()
+        };
+        found.push(format!("to {slug}: {:?}", links.map(slugs) as Result<Vec<String>, FaultCode>));
+    }
+    found
+}
+
+#[test]
+fn a_past_state_answers_as_the_present_did() {
+    let f = Fixture::new("2027-03-15T12:00:00Z");
+    let text = |n: usize, round: usize| {
+        let word = if (n + round) % 3 == 0 { "tide" } else { "harbour" };
+        let tag = if (n + round) % 2 == 1 { "odd" } else { "even" };
+        let to = (n * 7 + round) % 20;
+        format!(
+            "---\ntags: [{tag}]\n---\n# Title {n} {round}\n\nThe {word} of n{to}, see [[n{to}]].\n"
+        )
+    };
+    for n in 0..210 {
+        f.put(&format!("n{n}"), &text(n, 0));
+    }
+    f.clock.advance(HOUR);
+    let (time, before) = ("2027-03-15T12:30:00Z", answers(&f, None));
+    assert!(before.len() > 150, "{}", before.len());
+    // Few pages change: the state is made from a copy of the present.
+    for n in (0..40).step_by(3) {
+        f.put(&format!("n{n}"), &text(n, 1));
+    }
+    f.delete("n1");
+    f.delete("n4");
+    f.rename("n7", "moved");
+    f.put("new", "tide harbour [[n3]]\n");
+    f.put("n7", "---\ntags: [odd]\n---\nAnother tide.\n");
+    f.clock.advance(HOUR);
+    let (later, between) = ("2027-03-15T13:30:00Z", answers(&f, None));
+    assert_eq!(answers(&f, Some(time)), before);
+    assert_ne!(between, before);
+    // All pages change: the state is made from the versions.
+    for n in (0..210).filter(|n| ![1, 4].contains(n)) {
+        f.put(&format!("n{n}"), &text(n, 2));
+    }
+    f.clock.advance(HOUR);
+    assert_eq!(answers(&f, Some(time)), before);
+    assert_eq!(answers(&f, Some(later)), between);
 }
 
 #[test]

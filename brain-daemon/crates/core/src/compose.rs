@@ -356,10 +356,10 @@ impl SharedParts {
     }
 
     fn past(&self, pages: Arc<PageService>) -> PastService {
-        let Self { env, store, machines, queue, ledger, .. } = self.clone();
+        let Self { env, store, index, machines, queue, ledger, .. } = self.clone();
         let Environment { clock, home, stop, .. } = env.clone();
         let (number_key, keep) = (store.number_key(), env.config.history.keep);
-        let opener = Arc::new(PastOpener { env, machines, queue, ledger, number_key });
+        let opener = Arc::new(PastOpener { env, index, machines, queue, ledger, number_key });
         PastService::new(store, pages, clock, &home, opener, keep, stop)
     }
 

@@ -11,6 +11,7 @@ use brain_protocol::{
 use crate::Brain;
 use brain_base::caller::Caller;
 use brain_page::normalize_name;
+use brain_pages::editor::page_by_name;
 use brain_store::{LATEST, PageEntry, Reader};
 
 /// How long a request for changes waits for one.
@@ -47,8 +48,7 @@ impl Brain {
         }
         let pages = found.into_iter().map(|page| {
             let alias = alias(&page, text);
-            let page = self.pages.editor_page(caller, &reader, page)?;
-            Ok(EditorPage { alias, ..page })
+            Ok(EditorPage { alias, ..page_by_name(&reader, page)? })
         });
         let pages = pages.collect::<Result<_, Fault>>()?;
         let (source, path) = place.map(|place| (place.source, place.path)).unzip();

@@ -13,15 +13,15 @@ use brain_costs::Ledger;
 use brain_ingest::Queue;
 use brain_machines::MachineService;
 use brain_pages::files::FileService;
-use brain_pages::index::IndexFollower;
+use brain_pages::index::{IndexFollower, IndexFork};
 use brain_pages::pages::PageService;
 use brain_pages::pages::dedup::Dedup;
-use brain_past::{OpenPastBrain, PastBrain};
+use brain_past::{CopiedPages, OpenPastBrain, PastBrain};
 use brain_protocol::{Fault, FaultCode, PastRequest, Reply, SourceId};
 use brain_retrieval::embedding::{EmbeddingEnvironment, EmbeddingService, EmbeddingState};
 use brain_retrieval::search::SearchService;
 use brain_service::Progress;
-use brain_store::{PastPage, SourceRecord, Store};
+use brain_store::{PageEntry, PastPage, SourceRecord, Store};
 use brain_sync::backup::scheduled_backup::BackupService;
 
 use crate::environment::{Environment, store_options};
@@ -32,6 +32,8 @@ const CACHE_BYTES: usize = 32 << 20;
 /// Opens brains with a past state.
 pub(crate) struct PastOpener {
     pub(crate) env: Environment,
+    /// The index of the present.
+    pub(crate) index: Arc<IndexFollower>,
     pub(crate) machines: Arc<MachineService>,
     pub(crate) queue: Arc<Queue>,
     pub(crate) ledger: Arc<Ledger>,
@@ -58,7 +60,16 @@ impl Clock for StoppedClock {
 }
 
 impl OpenPastBrain for PastOpener {
-    fn open(&self, dir: &Path, at: i64) -> Result<Box<dyn PastBrain>, Fault> {
+    fn fork_index(&self) -> Option<IndexFork> {
+        self.index.fork()
+    }
+
+    fn open(
+        &self,
+        dir: &Path,
+        at: i64,
+        from: Option<CopiedPages<'_>>,
+    ) -> Result<Box<dyn PastBrain>, Fault> {
         let env = Environment { clock: Arc::new(StoppedClock(at)), ..self.env.clone() };
         let options = brain_store::StoreOptions {
             cache_bytes: CACHE_BYTES,
@@ -68,9 +79,18 @@ impl OpenPastBrain for PastOpener {
         symlink(env.home.attachments(), dir.join("attachments")).map_err(|e| {
             Fault::new(FaultCode::Io, format!("cannot write to {}: {e}", dir.display()))
         })?;
-        let index = Arc::new(IndexFollower::new(dir.join("index")));
-        let store = Arc::new(Store::open(&dir.join("past.redb"), &options, index.hook())?);
-        index.start(&store, &env.config)?;
+        let path = dir.join("past.redb");
+        let (index, is_fork) = match from {
+            Some(CopiedPages { index, reader, bytes }) => {
+                reader.copy_pages(&path, bytes, &options)?;
+                (Arc::new(index.follower), true)
+            }
+            None => (Arc::new(IndexFollower::new(dir.join("index"))), false),
+        };
+        let store = Arc::new(Store::open(&path, &options, index.hook())?);
+        if !is_fork {
+            index.start(&store, &env.config)?;
+        }
         Ok(Box::new(self.compose(env, store, index)))
     }
 }
@@ -135,6 +155,12 @@ impl PastBrain for PastServices {
     fn add_sources(&self, sources: Vec<(SourceId, SourceRecord)>) -> Result<(), Fault> {
         Ok(self.store.write(move |transaction| {
             sources.iter().try_for_each(|(id, record)| transaction.put_source(id, record))
+        })?)
+    }
+
+    fn remove_pages(&self, pages: Vec<PageEntry>) -> Result<(), Fault> {
+        Ok(self.store.write(move |transaction| {
+            pages.iter().try_for_each(|page| transaction.remove_copied_page(page))
         })?)
     }
 

@@ -188,7 +188,7 @@ impl SeenService {
     pub fn replay(&self, request: &SeenReplay) -> Result<SeenReplayReply, Fault> {
         let _ = self.write();
         let id = u64::from_str_radix(request.id.trim(), 16).ok();
-        let reader = self.store.read(Visibility::All)?;
+        let reader = self.store.read(Visibility::All)?.with_step_times(self.clock.now())?;
         let found = id.map(|id| reader.seen(id)).transpose()?.flatten();
         let (Some(id), Some(record)) = (id, found) else {
             let shown: String = request.id.chars().take(40).flat_map(char::escape_debug).collect();

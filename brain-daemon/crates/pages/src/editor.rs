@@ -1,6 +1,7 @@
 //! What an editor asks about the documents that are open in it: where they belong, where their links
 //! lead, and renaming.
 
+mod files_on_disk;
 mod move_files;
 mod refactor;
 mod rewrite;
@@ -19,7 +20,7 @@ use brain_page::{
     file_name_key, is_attachment, is_markdown, normalize_name, percent_decode, plain_slug,
     written_link,
 };
-use brain_store::{LastHolder, PageEntry, PageRecord, Reader, Resolution, StoreError};
+use brain_store::{PageEntry, PageRecord, Reader, Resolution, StoreError};
 
 /// Maximum number of pages that an ambiguous link may mean.
 const MAX_CANDIDATES: usize = 10;
@@ -101,7 +102,7 @@ impl PageService {
         };
         let links = request.links.iter().map(|link| {
             let mut found = self.resolve_link(caller, &reader, &place, link)?;
-            if request.suggest && found.status == TargetStatus::Missing {
+            if request.suggest && found.status == TargetStatus::Missing && !found.is_former {
                 found.pages = self.suggestions(caller, &reader, &place, link)?;
             }
             Ok::<_, Fault>(found)
@@ -122,33 +123,40 @@ impl PageService {
         place: &Place,
         link: &WrittenLink,
     ) -> Result<ResolvedLink, Fault> {
-        let none = |status| ResolvedLink { status, pages: Vec::new() };
+        let found = |status, pages| ResolvedLink { status, pages, is_former: false };
         let Some(written) = written_link(&place.slug, &link.target, link.is_wiki) else {
-            return Ok(none(TargetStatus::Live));
+            return Ok(found(TargetStatus::Live, Vec::new()));
         };
         let record = link_record(written);
         Ok(match reader.resolve(&record, (&place.source, &place.slug))? {
             Resolution::Page(page) => {
                 let page = self.editor_page(caller, reader, *page)?;
-                ResolvedLink { status: TargetStatus::Live, pages: vec![page] }
+                found(TargetStatus::Live, vec![page])
             }
             Resolution::Ambiguous => {
-                let mut found = Vec::new();
+                let mut pages = Vec::new();
                 let name = record.name.unwrap_or_default();
                 for name in file_name_key(&name).into_iter().chain([name]) {
-                    found.extend(reader.pages_by_name(&place.source, &name, MAX_CANDIDATES)?);
+                    pages.extend(reader.pages_by_name(&place.source, &name, MAX_CANDIDATES)?);
                 }
-                let pages = found.into_iter().map(|page| self.editor_page(caller, reader, page));
-                let pages = pages.collect::<Result<_, _>>()?;
-                ResolvedLink { status: TargetStatus::Ambiguous, pages }
+                let pages = pages.into_iter().map(|page| self.editor_page(caller, reader, page));
+                found(TargetStatus::Ambiguous, pages.collect::<Result<_, _>>()?)
             }
-            Resolution::Missing if is_file(place, &link.target) => none(TargetStatus::Live),
-            Resolution::Missing => none(TargetStatus::Missing),
+            Resolution::Missing if is_file(place, &link.target) => {
+                found(TargetStatus::Live, Vec::new())
+            }
+            Resolution::Missing => {
+                let former = self.former_names.lock().find(reader, &record, &place.source)?;
+                let pages =
+                    former.map(|page| self.editor_page(caller, reader, page)).transpose()?;
+                let pages = Vec::from_iter(pages);
+                let is_former = !pages.is_empty();
+                ResolvedLink { status: TargetStatus::Missing, pages, is_former }
+            }
         })
     }
 
-    /// Returns the pages that the target of a link may mean: first the one that had this name before
-    /// it was renamed, then those with similar names.
+    /// Returns the pages with names like the target of a link.
     fn suggestions(
         &self,
         caller: &Caller,
@@ -158,47 +166,44 @@ impl PageService {
     ) -> Result<Vec<EditorPage>, Fault> {
         let path = link.target.split('#').next().unwrap_or_default();
         let Ok(slug) = Slug::from_path(&percent_decode(path)) else { return Ok(Vec::new()) };
-        let mut found: Vec<PageEntry> = Vec::new();
-        let folder = place.slug.as_str().rsplit_once('/').map(|(folder, _)| folder);
-        let beside = folder.and_then(|folder| Slug::parse(format!("{folder}/{slug}")).ok());
-        for former in beside.iter().chain([&slug]) {
-            let holder = reader.last_holder(place.source.as_str(), former.as_str())?;
-            if let Some(LastHolder::Page(id)) = holder {
-                found.extend(reader.by_id(id)?);
-            }
-        }
+        let mut found = Vec::new();
         for similar in similar_pages::find(reader, &place.source, &slug)? {
-            if let Some(record) = reader.page(&similar.source, &similar.slug)?
-                && found.iter().all(|page| page.2.id != record.id)
-            {
-                found.push((similar.source, similar.slug, record));
+            if let Some(record) = reader.page(&similar.source, &similar.slug)? {
+                let page = (similar.source, similar.slug, record);
+                found.push(self.editor_page(caller, reader, page)?);
             }
         }
-        let pages = found.into_iter().map(|page| self.editor_page(caller, reader, page));
-        Ok(pages.collect::<Result<_, _>>()?)
+        Ok(found)
     }
 
-    /// Returns a page as an editor shows it.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
-    pub fn editor_page(
+    fn editor_page(
         &self,
         caller: &Caller,
         reader: &Reader,
-        (source, slug, record): PageEntry,
+        page: PageEntry,
     ) -> Result<EditorPage, StoreError> {
-        let name = normalize_name(stem(&record.source_path));
-        let is_unique = reader.pages_by_name(&source, &name, 2)?.len() == 1;
-        Ok(EditorPage {
-            page: PageRef::new(&source, &slug),
-            file: self.files.visible_path(caller, &source, &record),
-            title: record.title,
-            path: record.source_path,
-            is_unique,
-            alias: None,
-        })
+        let file = self.files.visible_path(caller, &page.0, &page.2);
+        Ok(EditorPage { file, ..page_by_name(reader, page)? })
     }
+}
+
+/// Returns a page as an editor shows it, without its file.
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn page_by_name(
+    reader: &Reader,
+    (source, slug, record): PageEntry,
+) -> Result<EditorPage, StoreError> {
+    let name = normalize_name(stem(&record.source_path));
+    Ok(EditorPage {
+        page: PageRef::new(&source, &slug),
+        is_unique: reader.has_one_page(&source, &name)?,
+        file: None,
+        title: record.title,
+        path: record.source_path,
+        alias: None,
+    })
 }
 
 /// Returns the source, its directory, and the path from there, for the first directory that

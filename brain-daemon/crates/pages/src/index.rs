@@ -125,6 +125,17 @@ impl IndexFollower {
         Ok(())
     }
 
+    /// Returns an index of another store that begins with the pages of this one. Its hook pushes the
+    /// changes of that store, which stay in memory. `None` if this index is not complete.
+    pub fn fork(&self) -> Option<IndexFork> {
+        let (index, seq) = self.get().filter(|_| self.is_complete())?.fork()?;
+        let follower = Self::new(self.dir.clone());
+        let _ = follower.shared.index.set(index);
+        follower.shared.is_live.store(true, Ordering::Release);
+        follower.shared.is_complete.store(true, Ordering::Release);
+        Some(IndexFork { follower, seq })
+    }
+
     /// Returns whether a search finds everything that was stored before this start.
     pub fn is_complete(&self) -> bool {
         self.shared.is_complete.load(Ordering::Acquire)
@@ -215,6 +226,14 @@ impl IndexFollower {
             tracing::warn!(%error, "cannot write the index to disk");
         }
     }
+}
+
+/// An index that begins with the pages of another one; see [`IndexFollower::fork`].
+pub struct IndexFork {
+    /// Follows the other store.
+    pub follower: IndexFollower,
+    /// The sequence number of the last change of the first store that it has.
+    pub seq: u64,
 }
 
 /// Refreshes the index when it is dropped: see [`IndexFollower::refresh_on_drop`].

@@ -3,6 +3,7 @@
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use brain_base::caller::Caller;
 use brain_page::{Quote, sentences};
@@ -42,6 +43,7 @@ impl PageService {
     /// `conflict` if all tried slugs are taken; otherwise the errors of a put.
     pub fn save_made_page(&self, caller: &Caller, made: MadePage) -> Result<WriteReply, Fault> {
         let MadePage { source, slug: base, content, route, uri, made_from, citations } = made;
+        let citations = Arc::new(citations);
         let act = Act { made_from, ..current_act() };
         for attempt in 1..=MAX_SLUG_ATTEMPTS {
             let name = if attempt == 1 { base.clone() } else { format!("{base}-{attempt}") };
@@ -54,16 +56,16 @@ impl PageService {
                 allow_empty: false,
                 expect: Some(Precondition::Absent),
             };
-            let put = || self.put_with_provenance(caller, &put, route, uri.clone());
-            let written = match acting(act.clone(), put) {
-                Err(fault) if fault.code == FaultCode::Conflict => continue,
-                written => written?,
+            let citations = citations.clone();
+            let put = || {
+                self.put_with(caller, &put, (route, uri.clone()), move |transaction, record| {
+                    transaction.set_citations(record.id, &citations)
+                })
             };
-            self.store.write(move |transaction| match transaction.page(&source, &slug)? {
-                Some(record) => transaction.set_citations(record.id, &citations),
-                None => Ok(()),
-            })?;
-            return Ok(written);
+            match acting(act.clone(), put) {
+                Err(fault) if fault.code == FaultCode::Conflict => {}
+                written => return written,
+            }
         }
         let message = format!(
             "the slugs \"{base}\" to \"{base}-{MAX_SLUG_ATTEMPTS}\" are taken; delete or move one of \

@@ -15,6 +15,7 @@ pub mod keep;
 pub mod links;
 pub mod list;
 pub mod merge;
+pub mod moved_pages;
 pub mod orphans;
 pub(crate) mod page_move;
 pub mod put;
@@ -35,6 +36,7 @@ use brain_protocol::{
     Command, Fault, FaultCode, Get, Page, PageRef, Revert, Slug, SourceId, VersionRow, WriteReply,
     hint,
 };
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::files::FileService;
@@ -49,7 +51,8 @@ use brain_base::random::RandomSource;
 use brain_config::PagesConfig;
 use brain_page::{self as page, hex};
 use brain_store::{
-    Content, LineChange, PageRecord, Reader, Store, VersionRecord, WrittenPage, unless_damaged,
+    Content, FormerNames, LineChange, PageRecord, Reader, Store, VersionRecord, WrittenPage,
+    unless_damaged,
 };
 
 /// The operations on single pages.
@@ -65,6 +68,7 @@ pub struct PageService {
     pub(crate) random: Arc<dyn RandomSource>,
     /// The settings of pages.
     pub config: PagesConfig,
+    pub(crate) former_names: Mutex<FormerNames>,
 }
 
 impl PageService {
@@ -78,7 +82,8 @@ impl PageService {
         config: PagesConfig,
     ) -> Self {
         let (clock, stop) = (files.clock.clone(), files.stop.clone());
-        Self { store, clock, files, dedup, stop, leases, random, config }
+        let former_names = Mutex::default();
+        Self { store, clock, files, dedup, stop, leases, random, config, former_names }
     }
 
     /// Returns a page, or one of its versions.

@@ -8,13 +8,16 @@
 //! `get` reads the one page. All other requests are answered by the same services as in the
 //! present, over a store of that state alone; see [`views`].
 
+mod build_budget;
 mod page;
+mod page_states;
 mod views;
 
 use std::path::Path;
 
 use brain_base::caller::Caller;
 use brain_base::clock::{end_instant_argument, local_minute, rfc3339};
+use brain_pages::index::IndexFork;
 use brain_pages::pages::page_reply;
 use brain_protocol::{
     AsOf, AsOfReply, Backlinks, Fault, FaultCode, Get, Graph, Links, PageRef, PastRequest,
@@ -31,12 +34,30 @@ const BY_WORDS: &str = "the past is searched by words and links, not by meaning"
 
 /// Composes what answers requests about a past state.
 pub trait OpenPastBrain: Send + Sync {
-    /// Creates a brain without pages in the empty directory `dir`, whose clock stands at `at` (Unix
-    /// milliseconds).
+    /// Returns an index that begins with the pages of the present, if there is one.
+    fn fork_index(&self) -> Option<IndexFork>;
+
+    /// Creates a brain in the empty directory `dir`, whose clock stands at `at` (Unix
+    /// milliseconds), without pages, or with those of the present.
     ///
     /// # Errors
     /// The store or the index cannot be created there.
-    fn open(&self, dir: &Path, at: i64) -> Result<Box<dyn PastBrain>, Fault>;
+    fn open(
+        &self,
+        dir: &Path,
+        at: i64,
+        from: Option<CopiedPages<'_>>,
+    ) -> Result<Box<dyn PastBrain>, Fault>;
+}
+
+/// The pages of the present, from which a past state is made if few differ.
+pub struct CopiedPages<'a> {
+    /// The index, with all pages of the snapshot that stay as they are.
+    pub index: IndexFork,
+    /// The snapshot.
+    pub reader: &'a Reader,
+    /// About the size of all pages, in bytes.
+    pub bytes: u64,
 }
 
 /// A brain with one past state.
@@ -46,6 +67,12 @@ pub trait PastBrain: Send + Sync {
     /// # Errors
     /// The store cannot be written.
     fn add_sources(&self, sources: Vec<(SourceId, SourceRecord)>) -> Result<(), Fault>;
+
+    /// Removes pages of the present.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    fn remove_pages(&self, pages: Vec<PageEntry>) -> Result<(), Fault>;
 
     /// Adds pages. Of two pages with one name, the first one stays.
     ///
@@ -108,7 +135,7 @@ impl PastService {
         let at = AsOfTime::parse(&request.at, self.clock.now())?;
         let mut past = PastState { at: rfc3339(at.time), ..PastState::default() };
         let mut request = request.request;
-        let reader = self.store.read(caller.visibility())?;
+        let reader = self.read(caller.visibility())?;
         if let PastRequest::Get(get) = &request {
             let page = self.get_past(caller, &reader, get, at, &mut past)?;
             return Ok(AsOfReply { past, reply: Box::new(page) });
@@ -119,7 +146,7 @@ impl PastService {
             set_page(&mut request, name_then(&page, &found, &mut past)?);
         }
         drop(reader);
-        let view = self.views.get(self, at, progress)?;
+        let view = self.views.get(self, caller, at, progress)?;
         past.not_kept = view.not_kept(caller);
         past.purged_since = self.views.purged_after(self, caller, at.last_step)?;
         let mut reply = view.brain.answer(caller, request, progress)?;

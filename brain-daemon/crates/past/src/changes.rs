@@ -62,7 +62,7 @@ impl PastService {
                 format!("the period begins on {}, which is after its end", rfc3339(since));
             return Err(Fault::new(FaultCode::Usage, message).hint("choose an earlier time"));
         }
-        let reader = self.store.read(caller.visibility())?;
+        let reader = self.read(caller.visibility())?;
         let source = match &request.source {
             Some(named) => Some(brain_pages::sources::resolve(caller, &reader, Some(named))?.0),
             None => None,

@@ -12,14 +12,15 @@ mod why;
 use std::sync::Arc;
 use std::time::Duration;
 
+use brain_base::caller::Visibility;
 use brain_base::clock::Clock;
 use brain_base::home::Home;
 use brain_pages::pages::PageService;
-use brain_store::Store;
+use brain_store::{Reader, Store, StoreError};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-pub use as_of::{OpenPastBrain, PastBrain};
+pub use as_of::{CopiedPages, OpenPastBrain, PastBrain};
 
 /// Serves `why`, `undo`, and what else looks back.
 pub struct PastService {
@@ -50,5 +51,11 @@ impl PastService {
     ) -> Self {
         let views = as_of::Views::new(home.past(), opener);
         Self { store, pages, clock, undoing: Mutex::default(), stop, views, keep }
+    }
+
+    /// Returns a snapshot whose steps have the times at which they were made, also after the clock
+    /// was ahead.
+    pub(crate) fn read(&self, view: Visibility) -> Result<Reader, StoreError> {
+        self.store.read(view)?.with_step_times(self.clock.now())
     }
 }

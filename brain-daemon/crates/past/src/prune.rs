@@ -44,7 +44,7 @@ impl PastService {
         let begin = self.clock.now().saturating_sub(window);
         let (mut removed, mut due) = (0, Vec::new());
         let mut pages = Vec::new();
-        let reader = self.store.read(Visibility::All)?.leaving_out_damage();
+        let reader = self.read(Visibility::All)?.leaving_out_damage();
         let given = given_versions(&reader)?;
         reader.each_page(|(_, _, record)| {
             pages.push((record.id, record.seq));

@@ -19,6 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use brain_base::caller::{Caller, Visibility};
+use brain_pages::pages::moved_pages::MovedPages;
 use brain_pages::pages::rename::MAX_ATTEMPTS;
 use brain_pages::provenance::author_of_change;
 use brain_protocol::{
@@ -73,7 +74,7 @@ impl PastService {
     /// Pages that were moved back before an error stay so; the same call goes on.
     pub fn undo(&self, caller: &Caller, request: &Undo) -> Result<UndoReply, Fault> {
         let _one = self.undoing.lock();
-        let reader = self.store.read(caller.visibility())?;
+        let reader = self.read(caller.visibility())?;
         let own = OwnActor::of(caller, &reader)?;
         if request.since.is_some() && request.client.is_none() {
             return Err(Fault::new(FaultCode::Usage, "\"since\" needs a client")
@@ -111,7 +112,7 @@ impl PastService {
     /// As [`Self::undo`].
     pub fn redo(&self, caller: &Caller, request: &Redo) -> Result<UndoReply, Fault> {
         let _one = self.undoing.lock();
-        let reader = self.store.read(caller.visibility())?;
+        let reader = self.read(caller.visibility())?;
         let selection = own_last_undo(&reader, &OwnActor::of(caller, &reader)?)?;
         drop(reader);
         let options = Options { is_redo: true, is_dry_run: request.dry_run, ..Options::default() };
@@ -134,19 +135,12 @@ impl PastService {
         let mut progress = Progress::default();
         let mut ids = selection.pages();
         for _ in 0..MAX_ATTEMPTS {
-            if !options.is_dry_run {
-                self.read_files(&ids)?;
-            }
-            let reader = self.store.read(caller.visibility())?;
+            self.read_files(&ids)?;
+            let reader = self.read(caller.visibility())?;
             let mut plans = self.plan(&reader, caller, &selection, options)?;
             let goes = |id| plans.get(&id).is_some_and(|it| matches!(it.change, Change::Delete));
             let backs = moves::moves(&reader, &selection, goes)?;
-            if options.is_dry_run {
-                self.add_derived(&reader, caller, &mut plans, (&selection, options, now))?;
-                add_moves(&mut progress, &backs, &plans);
-                return self.reply(&reader, &selection, rows_of(&plans), progress, options);
-            }
-            if !backs.is_empty() {
+            if !backs.is_empty() && !options.is_dry_run {
                 drop(reader);
                 self.move_all(caller, backs, &plans, (&mut selection, &mut progress, &mut act))?;
                 continue;
@@ -157,6 +151,10 @@ impl PastService {
             if ids.len() > known {
                 // The files of derived pages are read before these change.
                 continue;
+            }
+            if options.is_dry_run {
+                add_moves(&mut progress, &backs, &plans);
+                return self.reply(&reader, &selection, rows_of(&plans), progress, options);
             }
             if plans.values().all(|plan| plan.steps.is_empty() && is_nothing(plan))
                 && act.redo_of.is_empty()
@@ -171,7 +169,7 @@ impl PastService {
             if let Some(written) = written {
                 progress.first.get_or_insert(written.act);
                 progress.warnings.extend(self.write_files(&written));
-                let reader = self.store.read(caller.visibility())?;
+                let reader = self.read(caller.visibility())?;
                 return self.reply(&reader, &selection, rows, progress, options);
             }
         }
@@ -201,8 +199,10 @@ impl PastService {
         merges::check_later_merges(reader, &selection.steps)?;
         let (author, _) = author_of_change(caller);
         let ids: Vec<u64> = selection.pages().into_iter().collect();
+        // The moves are taken back first, and turn the links; then this runs again.
+        let moved = (!moves::has_moves(reader, selection)?).then(MovedPages::default);
         let planned = map_in_parallel(&ids, |id| {
-            plan_page(reader, &author, *id, selection).map(|plan| (*id, plan))
+            plan_page(reader, &author, *id, selection, moved.as_ref()).map(|plan| (*id, plan))
         });
         let mut plans = Plans::new();
         for plan in planned {

@@ -37,7 +37,7 @@ impl PastService {
     /// # Errors
     /// `not_found`, `purged`, `ambiguous_slug`, or the store fails.
     pub fn why(&self, caller: &Caller, request: &Why) -> Result<WhyReply, Fault> {
-        let reader = self.store.read(caller.visibility())?;
+        let reader = self.read(caller.visibility())?;
         let (source, slug, record) = self.pages.find_past(caller, &reader, &request.page)?;
         let mut steps = reader.steps_back(record.seq)?;
         steps.reverse();

@@ -51,6 +51,57 @@ fn links_that_the_owner_turned_stay_turned() {
 }
 
 #[test]
+fn links_in_lines_that_come_back_lead_to_pages_that_moved() {
+    let (_dir, brain) = open();
+    let helm = client("helm");
+    brain.put(&owner(), "old", "A plan.\n", &[]);
+    brain.put(&owner(), "gone", "Another.\n", &[]);
+    for slug in ["whole", "part"] {
+        brain.put(&owner(), slug, "top\nsee [[old|it]]\nand [b](gone.md)\nend\n", &[]);
+        brain.put(&helm, slug, "top\nend\n", &[]);
+    }
+    brain.put(&owner(), "part", "top\nend\nsee [[nowhere]], [[old]]\n", &[]);
+    for (from, to) in [("old", "new"), ("gone", "a/found")] {
+        let request = Rename { page: page_ref(from), to: Slug::parse(to).unwrap() };
+        brain.act(&owner(), &[], || brain.pages.rename(&owner(), &request)).unwrap();
+    }
+    undo(&brain, "helm", false);
+    let lines = "top\nsee [[new|it]]\nand [b](a/found.md)\nend\n";
+    assert_eq!(body(&brain, "whole"), lines);
+    assert_eq!(body(&brain, "part"), format!("{lines}see [[nowhere]], [[new]]\n"));
+    // A redo takes the lines away again.
+    let redo = brain_protocol::Redo::default();
+    brain.act(&owner(), &[], || brain.past.redo(&owner(), &redo)).unwrap();
+    assert_eq!(body(&brain, "whole"), "top\nend\n");
+}
+
+#[test]
+fn a_line_that_somebody_typed_again_is_no_line_of_the_source() {
+    let (_dir, brain) = open();
+    brain.put(&owner(), "src", "", &[]);
+    brain.put(&client("helm"), "src", "A lie.\n", &[]);
+    brain.put(&client("quill"), "sum", "Of a lie.\n", &["src"]);
+    brain.put(&owner(), "src", "Nothing.\n", &[]);
+    brain.put(&owner(), "src", "A lie.\n", &[]);
+    undo(&brain, "helm", true);
+    assert_eq!(body(&brain, "src"), "A lie.\n");
+    assert!(brain.get("sum").is_err());
+}
+
+#[test]
+fn a_dry_run_knows_what_other_programs_saved() {
+    let (dir, brain) = open();
+    brain.put(&client("helm"), "bad", "Bad.\n", &[]);
+    let file = dir.path().join("home/pages/bad.md");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, format!("{text}\nThe owner's line.\n")).unwrap();
+    let request = Undo { client: Some("helm".into()), dry_run: true, ..Undo::default() };
+    let plan = brain.act(&owner(), &[], || brain.past.undo(&owner(), &request)).unwrap();
+    assert_eq!(plan.kept_in_part, 1, "{plan:#?}");
+    assert_eq!(undo(&brain, "helm", false).kept_in_part, 1);
+}
+
+#[test]
 fn a_mark_of_another_undo_stays() {
     let (_dir, brain) = open();
     let (helm, quill, nib) = (client("helm"), client("quill"), client("nib"));

@@ -4,6 +4,8 @@
 // The benchmark uses it as well.
 #[path = "../benches/fixture/mod.rs"]
 mod fixture;
+#[path = "past/views.rs"]
+mod views;
 
 use brain_base::caller::{Caller, Scopes, Visibility};
 use brain_protocol::{

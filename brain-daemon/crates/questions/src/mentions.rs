@@ -84,8 +84,21 @@ const BEFORE_NOUN: [&str; 34] = [
 /// Prepositions after a noun for mentions: `mentions of Acme`.
 const OF: [&str; 6] = ["of", "de", "del", "des", "von", "der"];
 /// Beginnings of words for links.
-const LINK: [&str; 9] =
-    ["backlink", "verlink", "verweis", "ruckverweis", "renvo", "enlaz", "enlace", "link", "lien"];
+const LINK: [&str; 13] = [
+    "backlink",
+    "verlink",
+    "verweis",
+    "ruckverweis",
+    "renvo",
+    "enlaz",
+    "enlace",
+    "link",
+    "lien",
+    "points",
+    "pointing",
+    "pointent",
+    "apunta",
+];
 /// Nouns that are a question by themselves: `backlinks of Acme`.
 const BACKLINKS: [&str; 4] = ["backlink", "backlinks", "ruckverweise", "retroliens"];
 /// Words after a verb or noun for a link: `links to Acme`.
@@ -174,7 +187,9 @@ pub fn mention_question(terms: &QuestionTerms) -> Option<MentionQuestion> {
     let word = |at: usize| words.get(at).map_or("", |word| word.text.as_str());
     let (trigger, is_for_links) = (0..words.len()).find_map(|at| trigger(terms, at))?;
     let first = words.len().min(FIRST_WORDS);
-    if (0..first).any(|at| WHO.contains(&word(at)) && word(at) != "qui") {
+    // `who or what links to Acme` asks for pages, too.
+    let is_who = |at: usize| WHO.contains(&word(at)) && word(at) != "qui" && word(at + 1) != "or";
+    if (0..first).any(is_who) {
         return None;
     }
     let asks = (0..first).any(|at| {
@@ -208,6 +223,8 @@ pub fn mention_question(terms: &QuestionTerms) -> Option<MentionQuestion> {
         // `which meetings mention Acme`
         ([_, ..], [kind]) => (Some(*kind), after),
         ([_, ..], _) => return None,
+        // `what does Acme mention`
+        ([], [subject, ..]) if has_subject(terms, *subject) => return None,
         // `in welchen Treffen habe ich Acme erwähnt`
         ([], [kind, ..]) => {
             let is_kind = *kind > 0 && before.len() > 1 && WHICH.contains(&word(*kind - 1));
@@ -216,6 +233,14 @@ pub fn mention_question(terms: &QuestionTerms) -> Option<MentionQuestion> {
     };
     let (first, last) = (*target.first()?, *target.last()?);
     Some(MentionQuestion { is_for_links, kind, target: first..last + 1 })
+}
+
+/// Returns whether what stands at `at` is what mentions, rather than what is mentioned: `what does
+/// Acme mention`, `which pages does Acme link to`.
+fn has_subject(terms: &QuestionTerms, at: usize) -> bool {
+    let word = |at: usize| terms.words.get(at).map_or("", |word| word.text.as_str());
+    let mut before = (0..at).rev().map(word).skip_while(|it| BEFORE_NOUN.contains(it));
+    before.next().is_some_and(|it| ["do", "does", "did"].contains(&it))
 }
 
 /// Returns `at` if the word there asks for mentions, and whether it asks for links.
@@ -344,6 +369,8 @@ mod tests {
             ("¿qué enlaza a Barco?", "", "barco", true),
             ("¿Dónde mencioné el Barco?", "", "barco", false),
             ("qué notas mencionan Barco", "", "barco", false),
+            ("quelles pages pointent vers Bateau ?", "", "bateau", true),
+            ("who or what links to Night Ferry", "", "night ferry", true),
         ] {
             let expected = (kind.to_owned(), target.to_owned(), links);
             assert_eq!(parsed(text), Some(expected), "{text}");
@@ -373,6 +400,10 @@ mod tests {
             "¿cuál es mi referencia de reserva?",
             "who wrote about ferries",
             "what did Ann write",
+            "what does Night Ferry link to?",
+            "where does the Night Ferry link to",
+            "which notes does Night Ferry mention?",
+            "what did Ann Lee mention?",
             "mention",
             "",
         ] {

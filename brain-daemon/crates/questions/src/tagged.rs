@@ -8,8 +8,9 @@ use brain_search::QuestionTerms;
 use super::function_words::{begins_with, is_any_page, is_function_word, is_negated};
 
 /// Beginnings of words for tags.
-const TAGGED: [&str; 9] = [
+const TAGGED: [&str; 10] = [
     "tagged",
+    "marcad",
     "hashtag",
     "labelled",
     "getaggt",
@@ -114,7 +115,7 @@ impl TagWords<'_> {
             let word = &self.terms.words[*at];
             !is_function_word(word)
                 && !is_any_page(word)
-                && [&WITH[..], &AS, &TAG, &["mot", "cle"]]
+                && [&WITH[..], &AS, &TAG, &["mot", "cle", "filed"]]
                     .iter()
                     .all(|list| !list.contains(&word.text.as_str()))
         };
@@ -127,7 +128,7 @@ impl TagWords<'_> {
         let is_before_tag = |at: &usize| {
             let word = self.word(*at);
             [&WITH[..], &AS, &TAG].iter().any(|list| list.contains(&word))
-                || ["wurden", "sind", "werden", "the", "dem", "cle"].contains(&word)
+                || ["wurden", "sind", "werden", "the", "dem", "cle", "both"].contains(&word)
         };
         let start = (trigger + 1..count).find(|at| !is_before_tag(at))?;
         // `die das Schlagwort Herbst tragen`
@@ -203,6 +204,9 @@ mod tests {
     fn tags_are_read_in_four_languages() {
         for (text, kind, tags) in [
             ("notes tagged evergreen", "", "evergreen"),
+            ("notes tagged both evergreen and oak", "", "evergreen,oak"),
+            ("notes filed under the tag evergreen", "", "evergreen"),
+            ("notas marcadas con huerta", "", "huerta"),
             ("what did I tag as evergreen", "", "evergreen"),
             ("which pages did we tag evergreen", "", "evergreen"),
             ("show me the evergreen-tagged notes", "", "evergreen"),

@@ -1,7 +1,7 @@
 //! The full-text index: accepts changes and answers questions.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::HashMap,
     path::Path,
     sync::Arc,
     thread::JoinHandle,
@@ -38,8 +38,9 @@ use super::{
 /// All functions can be called from any thread. Dropping the index ends its thread without a
 /// commit; uncommitted changes must be pushed again after the next [`Index::open`].
 pub struct Index {
-    shared: Arc<SharedIndex>,
-    thread: Option<JoinHandle<()>>,
+    pub(super) shared: Arc<SharedIndex>,
+    /// `None` for a fork, which writes nothing to disk.
+    pub(super) thread: Option<JoinHandle<()>>,
 }
 
 impl Index {
@@ -66,21 +67,8 @@ impl Index {
         let view = View { searcher, overlay: HashMap::default(), languages };
         let shared = Arc::new(SharedIndex {
             state: Mutex::new(IndexState {
-                pending: Vec::new(),
-                feed: VecDeque::new(),
-                view: Arc::new(view),
-                pushed: disk.seq,
-                committed: disk.seq,
-                claimed: disk.seq,
-                last_push: Instant::now(),
-                flush: 0,
-                erase: false,
-                failures: 0,
-                problem: None,
                 lasting_problem: disk.memory.as_ref().map(|memory| memory.problem.clone()),
-                stop: false,
-                is_asleep: false,
-                has_ended: false,
+                ..IndexState::new(view, disk.seq)
             }),
             wake: Condvar::new(),
             done: Condvar::new(),
@@ -270,9 +258,7 @@ impl Index {
         let limits = RankLimits::of(question);
         let mut found = self.find(view, &plan, visible, limits.candidates)?;
         let mut spelling = None;
-        if !plan.names_only
-            && !found.hits.candidates.iter().any(|candidate| candidate.names.tier() > 0)
-        {
+        if !found.hits.candidates.iter().any(|candidate| candidate.names.tier() > 0) {
             let pages = (view, visible, self.shared.fields);
             spelling = typos::correct(&mut plan, question, &found.stats, pages, analyzer)?;
         }

@@ -221,3 +221,26 @@ pub(super) struct IndexState {
     /// Whether the indexing thread has ended.
     pub(super) has_ended: bool,
 }
+
+impl IndexState {
+    /// Creates the state of an index that has all changes up to `seq`.
+    pub(super) fn new(view: View, seq: u64) -> Self {
+        Self {
+            pending: Vec::new(),
+            feed: VecDeque::new(),
+            view: Arc::new(view),
+            pushed: seq,
+            committed: seq,
+            claimed: seq,
+            last_push: Instant::now(),
+            flush: 0,
+            erase: false,
+            failures: 0,
+            problem: None,
+            lasting_problem: None,
+            stop: false,
+            is_asleep: false,
+            has_ended: false,
+        }
+    }
+}

@@ -243,6 +243,11 @@ pub(super) fn is_stop_word(word: &str, languages: &[Lang]) -> bool {
     languages.iter().any(|lang| bits & lang.bit() != 0)
 }
 
+/// Returns whether a folded word is a stop word in any language.
+pub(super) fn is_stop_word_of_any_language(word: &str) -> bool {
+    STOP.contains_key(word)
+}
+
 /// Returns the words of a question that are stop words in one language: that of `languages` in
 /// which most of them are. Empty when all words are stop words.
 pub(super) fn stop_words<'a>(words: &[&'a str], languages: &[Lang]) -> HashSet<&'a str> {

@@ -14,6 +14,7 @@
 //! | file | purpose |
 //! |---|---|
 //! | `index` | The public index; searches and the indexer share `index_state`, with its `view` |
+//! | `fork` | Forks: indexes of past states, which differ in few pages |
 //! | `indexer`, `index_writer`, `merge_policy` | The thread that writes to disk |
 //! | `disk` | Opens, checks and replaces the index on disk; `schema` has its fields |
 //! | `token`, `fold`, `exact`, `language`, `stopwords` | Turn a text into terms |
@@ -55,6 +56,7 @@ mod encoding;
 mod exact;
 mod fields;
 mod fold;
+mod fork;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod form_tests;

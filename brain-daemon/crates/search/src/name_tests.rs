@@ -58,6 +58,21 @@ fn a_name_in_another_order_is_first() {
 }
 
 #[test]
+fn names_alone_are_found_by_beginnings_and_typos() {
+    at_every_stage(&corpus(), |index| {
+        let names = |text: &str| {
+            let hits = ranked(index, &Question { names_only: true, ..typing(text) });
+            hits.into_iter().map(|(id, _)| id).collect::<Vec<_>>()
+        };
+        assert_eq!(names("ada lov"), [1, 6]);
+        assert_eq!(names("lovelicks"), [2], "a typo");
+        assert_eq!(names("quarterly"), [4]);
+        assert_eq!(names("talk 1"), (11..20).rev().collect::<Vec<_>>());
+        assert!(names("minister").is_empty(), "pages of other names");
+    });
+}
+
+#[test]
 fn half_typed_names_are_first() {
     at_every_stage(&corpus(), |index| {
         let first = |text: &str| ranked(index, &typing(text)).first().copied();

@@ -172,6 +172,9 @@ impl<'a> Finder<'a> {
 
     /// Calls `each` with group and position of each term of the plan in `hashes`.
     fn each_occurrence(&self, hashes: &[u64], mut each: impl FnMut(usize, u32)) {
+        if self.terms.is_empty() {
+            return;
+        }
         for (position, &hash) in hashes.iter().enumerate() {
             let bit = hash >> 54;
             if self.filter[(bit / 64) as usize] >> (bit % 64) & 1 == 1
@@ -241,8 +244,9 @@ impl<'a> Finder<'a> {
             .names
             .as_ref()
             .is_some_and(|query| !names::of_document(query, document).is_none());
-        let is_match = (!cells.is_empty() || is_named || self.plan.groups.is_empty())
-            && self.meets_conditions(document);
+        let is_found = self.plan.groups.is_empty() && !self.plan.names_only;
+        let is_match =
+            (!cells.is_empty() || is_named || is_found) && self.meets_conditions(document);
         OverlayMatch { entry: is_match.then(|| Arc::clone(entry)), cells, is_match }
     }
 

@@ -21,7 +21,7 @@ use super::{
     document::{Analyzer, PageTerms},
     encoding::{GAP_MARK, TERM_MARK},
     fold::{BuildTermHasher, hash},
-    language::{is_stop_word, stem},
+    language::{is_stop_word, is_stop_word_of_any_language, stem},
     name_query::NameQuery,
     plan::Plan,
     query::{Query, Unit},
@@ -128,8 +128,10 @@ pub(super) fn correct(
             let weight = WEIGHTS[usize::from(neighbour.distance > 1)];
             let index = plan.groups.len();
             plan.add_spelling(group, &neighbour.text, weight, analyzer);
-            if plan.groups.len() > index {
-                groups.push((index, displayed(&neighbour, plan, (view, visible), fields)?));
+            if plan.groups.len() > index
+                && let Some(shown) = displayed(&word, &neighbour, plan, (view, visible), fields)?
+            {
+                groups.push((index, shown));
             }
             spellings.push(neighbour.text);
         }
@@ -154,18 +156,22 @@ pub(super) fn correct(
     Ok(Some(Spelling { query, spellings, explaining, groups }))
 }
 
-/// Returns a spelling as a word of a page: a stem is replaced by a word that has it. Callers who can
-/// see some sources only get the stem: the word may be that of another page.
+/// Returns a spelling as a word of a page: a stem is replaced by a word near `typed` that has it;
+/// `None` if there is none. Callers who can see some sources only get the stem: the word may be that
+/// of another page.
 fn displayed(
+    typed: &str,
     spelling: &SimilarWord,
     plan: &Plan,
     (view, visible): (&View, Option<&VisiblePages>),
     fields: Fields,
-) -> Result<String> {
+) -> Result<Option<String>> {
     let text = &spelling.text;
     if spelling.is_word || visible.is_some() {
-        return Ok(text.clone());
+        return Ok(Some(text.clone()));
     }
+    let near = EditDistance::new(typed, usize::from(max_distance(typed)));
+    let mut has_words = false;
     // Stems keep the beginning of a word, except for its last letter.
     let last = text.char_indices().next_back().map_or(0, |(at, _)| at);
     for reader in view.searcher.segment_readers() {
@@ -177,11 +183,15 @@ fn displayed(
             }
             let Ok(word) = std::str::from_utf8(stream.key()) else { continue };
             if plan.languages.iter().any(|lang| stem(word, *lang) == text.as_str()) {
-                return Ok(word.to_owned());
+                has_words = true;
+                if near.to(word).is_some() {
+                    return Ok(Some(word.to_owned()));
+                }
             }
         }
     }
-    Ok(text.clone())
+    // The stem can be a word itself: only other words than stems are listed.
+    Ok((!has_words).then(|| text.clone()))
 }
 
 /// Returns the folded words of the question that may be mistyped. Excludes quoted words, numbers,
@@ -206,8 +216,11 @@ fn words_that_may_be_mistyped(question: &Question) -> Vec<&str> {
             let is_code = has_digits(&word.text)
                 || (has_lowercase && !source.contains(char::is_lowercase) && has_capitals(source));
             if word.kind == Kind::Word {
-                has_last_word =
-                    word.range.start >= compound_end && !is_code && is_long_enough(&word.text);
+                // A question may be in another language than all pages.
+                has_last_word = word.range.start >= compound_end
+                    && !is_code
+                    && is_long_enough(&word.text)
+                    && !is_stop_word_of_any_language(&word.text);
                 if has_last_word {
                     mistyped.push(word.text.as_str());
                 }

@@ -34,6 +34,7 @@ mod compaction;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod compaction_tests;
+mod copy_pages;
 mod copy_store;
 mod counters;
 mod damage;
@@ -48,6 +49,7 @@ mod error;
 mod fake_log;
 mod fault;
 mod find_copies;
+mod former_names;
 mod former_records;
 mod grants;
 mod group_commit;
@@ -114,6 +116,7 @@ mod spool_recovery_tests;
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod spool_tests;
 mod step_migration;
+mod step_times;
 mod steps;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -149,6 +152,7 @@ pub use change::{Change, CommitHook};
 pub use compaction::{SpaceCount, SpaceUsage};
 pub use damaged_page::DamagedPage;
 pub use error::{StoreError, StoreFailure, unless_damaged};
+pub use former_names::FormerNames;
 pub use grants::GrantUpdate;
 pub use kept_copy::{KeptCopy, StoreState, read_kept_copy};
 pub use ledger_records::{

@@ -43,6 +43,14 @@ impl Reader {
         Ok(out)
     }
 
+    /// Returns whether one page of a visible source, and no other, has this normalised name.
+    pub fn has_one_page(&self, source: &SourceId, name: &str) -> Result<bool, StoreError> {
+        let source = source.as_str();
+        let names = self.table(t::NAMES)?;
+        let rows = names.range((source, name, 0)..=(source, name, u64::MAX))?;
+        Ok(rows.take(2).collect::<Result<Vec<_>, _>>()?.len() == 1)
+    }
+
     /// Returns up to `limit` active pages of a source with a normalised name that begins with the
     /// words of `beginning` and has more words.
     pub fn named_longer(

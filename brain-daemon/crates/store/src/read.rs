@@ -15,6 +15,7 @@ use super::record::{
     VersionRecord, check_text, check_version, read, record_of_version,
 };
 use super::snapshot::ReadView;
+use super::step_times::StepTimes;
 use super::{StoreError, meta, tables as t, tables::end_of_source};
 
 /// Maximum number of damaged pages that [`Reader::damaged_pages`] returns.
@@ -52,6 +53,7 @@ pub struct Reader {
     lookups: AtomicU32,
     /// Damage of the pages that lists left out. `None`: a damaged page makes a list fail.
     damaged_pages: Option<Mutex<Vec<Fault>>>,
+    pub(super) step_times: StepTimes,
 }
 
 impl Reader {
@@ -62,6 +64,7 @@ impl Reader {
             next_acknowledged_job: next_acknowledged_job.load(Ordering::Acquire),
             lookups: AtomicU32::new(0),
             damaged_pages: None,
+            step_times: StepTimes::default(),
         }
     }
 

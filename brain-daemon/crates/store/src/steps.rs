@@ -10,6 +10,7 @@ use super::record::{
     Actor, Origin, PageRecord, StepHead, StepKind, StepRecord, VersionRecord, from_bytes,
     head_of_step, purged_name, to_bytes,
 };
+use super::step_times::StepTimes;
 use super::{Reader, StoreError, Transaction, tables as t};
 
 /// The size of the history.
@@ -185,12 +186,41 @@ impl Transaction<'_> {
 }
 
 impl Reader {
+    /// Lets steps that were recorded later than `now`, Unix milliseconds, have the times at which
+    /// they were made.
+    pub fn with_step_times(mut self, now: i64) -> Result<Self, StoreError> {
+        self.step_times = self.with_file_damage(|_| {
+            let table = self.table(t::STEPS)?;
+            let steps = table.iter()?.rev().map(|row| {
+                let (number, value) = row?;
+                Ok((number.value(), from_bytes(value.value())?))
+            });
+            StepTimes::of_newest(steps, now)
+        })?;
+        Ok(self)
+    }
+
     /// Returns a step of a page that the caller can see.
     pub fn step(&self, seq: u64) -> Result<Option<StepRecord>, StoreError> {
         let found: Option<StepRecord> = self.with_file_damage(|_| {
-            self.table(t::STEPS)?.get(seq)?.map(|guard| from_bytes(guard.value())).transpose()
+            self.table(t::STEPS)?
+                .get(seq)?
+                .map(|guard| self.dated_step(seq, guard.value()))
+                .transpose()
         })?;
         Ok(found.filter(|step| self.view.shows(&step.source)))
+    }
+
+    /// Reads a step, with the time at which it was made.
+    fn dated_step(&self, seq: u64, bytes: &[u8]) -> Result<StepRecord, StoreError> {
+        let step: StepRecord = from_bytes(bytes)?;
+        Ok(StepRecord { at: self.step_times.of(seq, step.at), ..step })
+    }
+
+    /// As [`Self::dated_step`], without the rest of the step.
+    fn dated_head(&self, seq: u64, bytes: &[u8]) -> Result<StepHead, StoreError> {
+        let head = head_of_step(bytes)?;
+        Ok(StepHead { at: self.step_times.of(seq, head.at), ..head })
     }
 
     /// Returns the steps of the page whose last one has the number `last`, newest first.
@@ -218,7 +248,7 @@ impl Reader {
         self.with_file_damage(|_| {
             for row in self.table(t::STEPS)?.range(after + 1..)? {
                 let (seq, value) = row?;
-                if !each(seq.value(), head_of_step(value.value())?) {
+                if !each(seq.value(), self.dated_head(seq.value(), value.value())?) {
                     break;
                 }
             }
@@ -235,7 +265,7 @@ impl Reader {
     ) -> Result<(), StoreError> {
         for row in self.table(t::STEPS)?.range(..=last)?.rev() {
             let (seq, value) = row?;
-            let step: StepRecord = from_bytes(value.value())?;
+            let step = self.dated_step(seq.value(), value.value())?;
             if self.view.shows(&step.source) && !each(seq.value(), step)? {
                 break;
             }
@@ -249,9 +279,9 @@ impl Reader {
         let found: Option<(u64, StepRecord)> = self.with_file_damage(|_| {
             let (steps, mut number) = (self.table(t::STEPS)?, last);
             while let Some(row) = steps.get(number)? {
-                let head = head_of_step(row.value())?;
+                let head = self.dated_head(number, row.value())?;
                 if head.at <= at {
-                    return Ok(Some((number, from_bytes(row.value())?)));
+                    return Ok(Some((number, self.dated_step(number, row.value())?)));
                 }
                 if head.previous >= number {
                     break;

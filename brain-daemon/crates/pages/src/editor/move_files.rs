@@ -8,6 +8,7 @@ use brain_protocol::{
     Fault, FaultCode, FileMove, OpenDocument, PageRef, Refactor, RefactorReply, Slug, SourceId,
 };
 
+use super::files_on_disk::{is_other_file, list_files, not_moved, remove_empty_dirs};
 use super::refactor::{Only, OpenPage, changing};
 use super::rewrite::SplitText;
 use super::stem;
@@ -24,9 +25,6 @@ use brain_page::{
 use brain_store::{
     Author, LineChange, NewPage, PageEntry, PageRecord, Reader, Resolution, StoreError, Transaction,
 };
-
-/// Maximum number of files in a directory that moves.
-const MAX_FILES: usize = 100_000;
 
 /// A page that moves.
 struct MovedPage {
@@ -77,8 +75,8 @@ impl PageService {
         for _ in 0..MAX_ATTEMPTS {
             let reader = self.store.read(caller.visibility())?;
             let open = self.open_pages(&reader, &request.open)?;
-            let planned = self.moves(caller, &reader, source, moves)?;
             let only = self.only(&reader, request)?;
+            let planned = self.moves(caller, &reader, (source, moves), &only)?;
             let plan = Arc::new(self.plan_moves(caller, &reader, planned, (&open, &only))?);
             drop(reader);
             if request.is_plan {
@@ -91,15 +89,17 @@ impl PageService {
             let write = Arc::clone(&plan);
             let written = self.store.write(move |transaction| write.write(transaction, now))?;
             if let Some(written) = written {
-                for (from, to) in &plan.moves.folders {
+                let is_new = only.0.is_none();
+                for (from, to) in plan.moves.folders.iter().filter(|_| is_new) {
                     self.move_on_disk(&plan.moves, from, to);
                 }
-                let warnings = self.update_files(&written);
+                let mut warnings = self.update_files(&written);
                 // Removes files at former paths that could not be moved.
                 let mut moved = plan.moves.pages.values();
-                if moved.any(|it| plan.moves.root.join(&it.old_path).exists()) {
+                if is_new && moved.any(|it| plan.moves.root.join(&it.old_path).exists()) {
                     self.files.replay_outbox();
                 }
+                warnings.extend(not_moved(&plan.moves.root, &plan.moves.folders));
                 return Ok(plan.reply(warnings));
             }
         }
@@ -111,23 +111,33 @@ impl PageService {
         &self,
         caller: &Caller,
         reader: &Reader,
-        source: &SourceId,
-        moves: &[FileMove],
+        (source, moves): (&SourceId, &[FileMove]),
+        only: &Only,
     ) -> Result<Moves, Fault> {
         let source = crate::sources::resolve(caller, reader, Some(source))?.0;
         let root = self.files.file_path_of(&source, "").ok_or_else(|| {
             Fault::new(FaultCode::NotFound, format!("source \"{source}\" is on another machine"))
         })?;
         let mut found = Moves { source, root, pages: BTreeMap::new(), folders: Vec::new() };
-        for FileMove { from, to } in moves {
+        for it in moves {
+            let FileMove { from, to } = it;
             check_path(from)?;
             check_path(to)?;
+            if it.moved(to).is_some_and(|moved| moved != *to) {
+                return Err(invalid(&format!("\"{from}\" cannot move into itself")));
+            }
+            if only.0.is_some() {
+                // A move that was taken back since is not made again.
+                found.add(reader, it, true)?;
+                found.folders.push((from.clone(), to.clone()));
+                continue;
+            }
             if found.root.join(from).exists() && is_other_file(&found.root, from, to) {
                 return Err(taken(to));
             }
             let (count, file_exists) = (found.pages.len(), |path| found.root.join(path).exists());
             let is_there = file_exists(from) || file_exists(to);
-            found.add(reader, from, to)?;
+            found.add(reader, it, false)?;
             if !is_there && found.pages.len() == count {
                 let message = format!("there is no file or page \"{from}\" any more");
                 return Err(Fault::new(FaultCode::NotFound, message));
@@ -151,7 +161,10 @@ impl PageService {
         moves: Moves,
         (open, only): (&[OpenPage<'_>], &Only),
     ) -> Result<MovePlan, Fault> {
-        let mut linking = moves.linking(reader)?;
+        let mut linking = match &only.0 {
+            Some(pages) => pages.clone(),
+            None => moves.linking(reader)?,
+        };
         let is_open = |page: &PageEntry| {
             open.iter().any(|it| it.place.page_ref() == PageRef::new(&page.0, &page.1))
         };
@@ -159,6 +172,9 @@ impl PageService {
         let (mut updates, mut moved) = (LinkUpdates::default(), Vec::new());
         for (id, it) in &moves.pages {
             linking.remove(id);
+            if !only.has(&it.page) {
+                continue;
+            }
             let mut document = stored_document(&reader.content(&it.page.2)?)?;
             // The editor may have moved the file already.
             let is_moved = |open: &OpenPage<'_>| open.place.path == it.to_path;
@@ -176,7 +192,7 @@ impl PageService {
                 moved.push((*id, page));
             }
         }
-        for page in linking.into_values().filter(|page| !is_open(page) && only.has(page)) {
+        for page in linking.into_values().filter(|page| !is_open(page)) {
             let document = stored_document(&reader.content(&page.2)?)?;
             let own = (&page.0, &page.1, page.2.source_path.as_str());
             let new = moves.rewrite(reader, own, &document)?;
@@ -207,24 +223,21 @@ impl PageService {
 }
 
 impl Moves {
-    /// Adds the pages of a file or directory.
-    fn add(&mut self, reader: &Reader, from: &str, to: &str) -> Result<(), Fault> {
+    /// Adds the pages of a file or directory. `is_over` leaves out those that are not moved.
+    fn add(&mut self, reader: &Reader, it: &FileMove, is_over: bool) -> Result<(), Fault> {
         let mut found: Vec<(PageEntry, String, String)> = Vec::new();
         let source = self.source.clone();
+        let back = FileMove { from: it.to.clone(), to: it.from.clone() };
         let mut visit = |page: PageEntry, path: &str| {
-            let below = |folder: &str| {
-                let rest = path.strip_prefix(folder)?;
-                (rest.is_empty() || rest.starts_with('/')).then(|| rest.to_owned())
-            };
-            if let Some(rest) = below(from) {
-                found.push((page, format!("{from}{rest}"), format!("{to}{rest}")));
-            } else if let Some(rest) = below(to) {
+            if let Some(to) = it.moved(path) {
+                found.extend((!is_over).then(|| (page, path.to_owned(), to)));
+            } else if let Some(from) = back.moved(path) {
                 // A sync may have found the move already.
-                found.push((page, format!("{from}{rest}"), format!("{to}{rest}")));
+                found.push((page, from, path.to_owned()));
             }
         };
-        if is_markdown(Path::new(from)) {
-            for path in [from, to] {
+        if is_markdown(Path::new(&it.from)) {
+            for path in [&it.from, &it.to] {
                 if let Some((slug, record)) = reader.page_at(&source, path)?
                     && record.deleted_at.is_none()
                 {
@@ -248,7 +261,8 @@ impl Moves {
             let id = page.2.id;
             let name = None;
             let moved = MovedPage { page, old_slug, old_path, to, to_path, name, is_done };
-            self.pages.insert(id, moved);
+            // Of several moves of a page, the first one has its oldest name.
+            self.pages.entry(id).or_insert(moved);
         }
         Ok(())
     }
@@ -452,35 +466,4 @@ fn invalid(message: &str) -> Fault {
 fn taken(path: &str) -> Fault {
     Fault::new(FaultCode::Conflict, format!("there is a file or page \"{path}\" already"))
         .hint("choose another name")
-}
-
-/// Returns whether there is another file at the new path. On some file systems a file also has its
-/// name in other letter case.
-fn is_other_file(root: &Path, from: &str, to: &str) -> bool {
-    let Ok(new) = root.join(to).canonicalize() else { return false };
-    root.join(from).canonicalize().map_or(true, |old| old != new)
-}
-
-/// Lists the files below a directory, as paths from the root of the source.
-fn list_files(dir: &Path, path: &str, found: &mut Vec<String>) {
-    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
-        let Ok(name) = entry.file_name().into_string() else { continue };
-        let path = format!("{path}/{name}");
-        match entry.file_type() {
-            Ok(kind) if kind.is_dir() => list_files(&entry.path(), &path, found),
-            Ok(kind) if kind.is_file() && found.len() < MAX_FILES => found.push(path),
-            _ => {}
-        }
-    }
-}
-
-/// Removes a directory and those in it if they have no files.
-fn remove_empty_dirs(dir: &Path) {
-    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            remove_empty_dirs(&entry.path());
-        }
-    }
-    // Fails if there is a file in it, which then stays.
-    let _ = std::fs::remove_dir(dir);
 }

@@ -34,15 +34,13 @@ struct Rewrites {
     texts: Vec<OpenDocument>,
 }
 
-/// The pages that a request is limited to.
-pub(super) struct Only {
-    is_limited: bool,
-    pages: Vec<PageRef>,
-}
+/// The pages that a request is limited to, by their ids; all pages if `None`. Such a request is for a
+/// change that was made before.
+pub(super) struct Only(pub(super) Option<BTreeMap<u64, PageEntry>>);
 
 impl Only {
     pub(super) fn has(&self, page: &PageEntry) -> bool {
-        !self.is_limited || self.pages.contains(&page_ref(page))
+        self.0.as_ref().is_none_or(|pages| pages.contains_key(&page.2.id))
     }
 }
 
@@ -112,11 +110,24 @@ impl PageService {
 
     /// Returns the pages that a request is limited to.
     pub(super) fn only(&self, reader: &Reader, request: &Refactor) -> Result<Only, Fault> {
-        let mut pages = Vec::new();
-        for file in &request.only {
-            pages.extend(self.place_of(reader, Path::new(file))?.map(|place| place.page_ref()));
+        if request.only.is_empty() {
+            return Ok(Only(None));
         }
-        Ok(Only { is_limited: !request.only.is_empty(), pages })
+        let mut pages = BTreeMap::new();
+        for file in &request.only {
+            let Some(mut place) = self.place_of(reader, Path::new(file))? else { continue };
+            // The daemon may have moved the file while its document was open.
+            if let (None, Refactoring::Files { moves, .. }) = (&place.record, &request.change)
+                && let Some(path) = moves.iter().find_map(|it| it.moved(&place.path))
+            {
+                let moved = self.place_of(reader, &place.root.join(path))?;
+                place = moved.unwrap_or(place);
+            }
+            if let Some(record) = place.record {
+                pages.insert(record.id, (place.source, place.slug, record));
+            }
+        }
+        Ok(Only(Some(pages)))
     }
 
     fn rewrites(
@@ -128,8 +139,8 @@ impl PageService {
     ) -> Result<Rewrites, Fault> {
         match &request.change {
             Refactoring::Headings { page, before, after } => {
-                let (source, record) = self.active(caller, reader, page)?;
-                let page = (source, page.slug.clone(), record);
+                // It may have been renamed since.
+                let page = self.find_past(caller, reader, page)?;
                 let linking = reader.linking(&page, usize::MAX)?.into_iter();
                 let linking = linking.map(|id| reader.by_id(id)).collect::<Result<Vec<_>, _>>()?;
                 let mut rewrite = |document: &mut Document, own: (&SourceId, &Slug)| {

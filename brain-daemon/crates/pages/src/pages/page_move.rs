@@ -113,7 +113,7 @@ impl PageMove<'_> {
             let root = root.as_ref().filter(|_| !path.is_empty() && !path.starts_with("../"));
             root.is_some_and(|root| root.join(path).exists())
         };
-        let name = self.free_name(reader)?;
+        let name = free_name(reader, source, self.to_path, &[self.page.2.id, self.to_id])?;
         let mut failure = None;
         let done = retarget_links(document, file, exists, |link| {
             if link_keys.contains(&link_key(&link_record(link.clone()))) {
@@ -150,25 +150,36 @@ impl PageMove<'_> {
         let Some(name) = link.name.as_ref().filter(is_name) else { return Ok(false) };
         let names = page::file_name_key(name).into_iter().chain([name.clone()]);
         for name in names.filter(|name| self.to_names.contains(name)) {
-            if *from == self.page.0 && self.is_free(reader, &name)? {
+            let own = [self.page.2.id, self.to_id];
+            if *from == self.page.0 && is_free(reader, from, &name, &own)? {
                 return Ok(true);
             }
         }
         Ok(false)
     }
+}
 
-    /// Returns the name of the new file if no other page has that name.
-    fn free_name(&self, reader: &Reader) -> Result<Option<String>, StoreError> {
-        let name = Path::new(self.to_path).file_stem().and_then(OsStr::to_str).unwrap_or_default();
-        Ok(self.is_free(reader, &normalize_name(name))?.then(|| name.to_owned()))
-    }
+/// Returns the name of the file at `path` if no page besides `own` has that name.
+pub(crate) fn free_name(
+    reader: &Reader,
+    source: &SourceId,
+    path: &str,
+    own: &[u64],
+) -> Result<Option<String>, StoreError> {
+    let name = Path::new(path).file_stem().and_then(OsStr::to_str).unwrap_or_default();
+    Ok(is_free(reader, source, &normalize_name(name), own)?.then(|| name.to_owned()))
+}
 
-    /// Returns whether no page besides the two of the move has this normalised name.
-    fn is_free(&self, reader: &Reader, name: &str) -> Result<bool, StoreError> {
-        // Of three pages with the name, one is another page.
-        let pages = reader.pages_by_name(&self.page.0, name, 3)?;
-        Ok(pages.iter().all(|page| [self.page.2.id, self.to_id].contains(&page.2.id)))
-    }
+/// Returns whether no page besides `own` has this normalised name.
+fn is_free(
+    reader: &Reader,
+    source: &SourceId,
+    name: &str,
+    own: &[u64],
+) -> Result<bool, StoreError> {
+    // Of more pages with the name than `own` has, one is another page.
+    let pages = reader.pages_by_name(source, name, own.len() + 1)?;
+    Ok(pages.iter().all(|page| own.contains(&page.2.id)))
 }
 
 /// Returns the text of the page `own` without links to the page `other`: they become what they show.

@@ -163,6 +163,20 @@ impl PageService {
         route: &'static IngestRoute,
         uri: String,
     ) -> Result<WriteReply, Fault> {
+        self.put_with(caller, request, (route, uri), |_, _| Ok(()))
+    }
+
+    /// As [`Self::put_with_provenance`]. `also` runs in the same transaction, with the page.
+    ///
+    /// # Errors
+    /// As [`Self::put_with_provenance`], and those of `also`.
+    pub(crate) fn put_with(
+        &self,
+        caller: &Caller,
+        request: &Put,
+        (route, uri): (&'static IngestRoute, String),
+        also: impl Fn(&mut Transaction<'_>, &PageRecord) -> Result<(), StoreError> + Send + 'static,
+    ) -> Result<WriteReply, Fault> {
         let now = self.clock.now();
         let document = read_input(&request.content, &request.origin)?;
         let reader = self.store.read(caller.visibility())?;
@@ -179,7 +193,11 @@ impl PageService {
         let target = source.clone();
         let (allow_empty, expect) = (request.allow_empty, request.expect.clone());
         let put = PutWrite { text, candidate, source, allow_empty, expect };
-        let outcome = self.store.write(move |transaction| put.write(transaction))?;
+        let outcome = self.store.write(move |transaction| {
+            let outcome = put.write(transaction)?;
+            also(transaction, &outcome.write.record)?;
+            Ok(outcome)
+        })?;
         let mut warnings = Vec::new();
         if outcome.write.status == WriteStatus::Created {
             let created = PageRef::new(&target, &request.page.slug);

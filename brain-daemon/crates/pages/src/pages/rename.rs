@@ -152,8 +152,12 @@ impl PageService {
         warnings.extend(self.update_files(others));
         // Removes the file at the former path if it could not be moved.
         let former_path = self.files.file_path_of(&plan.source, &plan.record.source_path);
-        if former_path.is_some_and(|path| path.exists()) {
+        if let Some(path) = former_path.filter(|path| path.exists()) {
             self.files.replay_outbox();
+            let is_new = report.path.canonicalize().ok() == path.canonicalize().ok();
+            if path.exists() && !is_new {
+                warnings.push(format!("the file {} was not moved", path.display()));
+            }
         }
         MoveReply {
             status: PageChange::Renamed,

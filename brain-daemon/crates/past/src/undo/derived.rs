@@ -11,6 +11,7 @@ use brain_pages::write_page::{build_new_page, stored_document};
 use brain_protocol::{Fault, UndoEffect};
 use brain_store::{Author, LineChange, LineMark, Origin, PageRecord, Reader};
 
+use super::new_text::sharing_now;
 use super::past_steps::{PastStep, StepRole, past_steps, version};
 use super::plan::{Change, PagePlan};
 use super::select::Steps;
@@ -160,18 +161,13 @@ impl Family<'_> {
         if !is_taken || plan.is_some_and(|plan| plan.row.deleted) {
             return Ok(is_taken);
         }
-        let left = match plan.map(|plan| &plan.change) {
-            Some(Change::Write { page, .. }) => Some(page.content.body.to_string()),
-            _ => self.body(&record, record.version)?,
-        };
-        let read = self.body(&record, *version)?.unwrap_or_default();
-        let left = left.unwrap_or_default();
-        let left: HashSet<&str> = left.lines().map(str::trim).collect();
-        Ok(!read.lines().any(|line| !line.trim().is_empty() && left.contains(line.trim())))
-    }
-
-    fn body(&self, record: &PageRecord, number: u32) -> Result<Option<String>, Fault> {
-        Ok(version(self.reader, record, number)?.map(|version| version.content.body.to_string()))
+        if let Some(sharing) = plan.and_then(|plan| plan.sharing.as_ref()) {
+            return Ok(!sharing.contains(version));
+        }
+        let past = past_steps(self.reader, &record, &Steps::new(), &HashSet::new())?;
+        let from = past.iter().position(|it| it.is_write() && it.step.version == *version);
+        let Some(from) = from else { return Ok(true) };
+        Ok(!sharing_now(self.reader, &record, &past, from)?.contains(version))
     }
 
     /// Lets the pages go of which nothing would be left. Returns whether there is a new one.

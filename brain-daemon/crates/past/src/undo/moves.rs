@@ -48,6 +48,16 @@ impl AroundMove for RecordMove {
     }
 }
 
+/// Returns whether a move is selected.
+pub(super) fn has_moves(reader: &Reader, selection: &Selection) -> Result<bool, StoreError> {
+    for seq in selection.steps.keys() {
+        if reader.step(*seq)?.is_some_and(|step| step.kind == StepKind::Moved) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// Returns the selected moves, newest first. `goes` tells whether a page is deleted anyway.
 pub(super) fn moves(
     reader: &Reader,

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use brain_protocol::Fault;
+use brain_protocol::{Fault, is_door_of_owner};
 use brain_store::{
     Origin, PageRecord, Reader, StepKind, StepRecord, StoreError, VersionRecord, unless_damaged,
 };
@@ -45,7 +45,7 @@ impl PastStep {
     /// Returns for people who did it.
     pub(super) fn who(&self) -> String {
         match self.step.actor.door.as_str() {
-            "cli" | "browser" | "import" | "sync" => "owner".to_owned(),
+            door if is_door_of_owner(door) => "owner".to_owned(),
             "" => "somebody".to_owned(),
             _ => self.step.actor.client.clone(),
         }

@@ -1,10 +1,13 @@
 //! What an undo makes of one page.
 
+use std::collections::BTreeSet;
+
 use brain_page::{Document, Frontmatter};
+use brain_pages::pages::moved_pages::MovedPages;
 use brain_pages::write_page::{build_new_page, stored_document};
 use brain_protocol::{Doer, Fault, PageRef, Slug, SourceId, UndoEffect, UndonePage};
 use brain_store::{
-    Author, LineChange, NewPage, PageRecord, Provenance, Reader, StepKind, VersionRecord,
+    Author, LineChange, NewPage, PageEntry, PageRecord, Provenance, Reader, StepKind, VersionRecord,
 };
 
 use super::new_text::{NewText, is_same, new_text};
@@ -35,6 +38,8 @@ pub(super) struct PagePlan {
     pub(super) steps: Vec<u64>,
     /// The versions that are taken back.
     pub(super) versions: Vec<u32>,
+    /// The versions that have a line of the page's new text; `None` if it is not computed.
+    pub(super) sharing: Option<BTreeSet<u32>>,
     /// Whether a former text is not there any more.
     pub(super) lacks_text: bool,
     pub(super) row: UndonePage,
@@ -59,22 +64,25 @@ impl PagePlan {
         };
         let (steps, versions) = (Vec::new(), Vec::new());
         let change = Change::Nothing;
-        Self { source, slug, record, change, steps, versions, lacks_text: false, row }
+        let (sharing, lacks_text) = (None, false);
+        Self { source, slug, record, change, steps, versions, sharing, lacks_text, row }
     }
 }
 
 /// Plans what becomes of the page `id` without the selected steps. `author` writes the new version.
-/// Returns `None` if the page is purged.
+/// Links in lines that come back are turned to pages that `moved` knows. Returns `None` if the page
+/// is purged.
 pub(super) fn plan_page(
     reader: &Reader,
     author: &Author,
     id: u64,
     selection: &Selection,
+    moved: Option<&MovedPages>,
 ) -> Result<Option<PagePlan>, Fault> {
     let Some(entry) = reader.by_id_including_deleted(id)? else { return Ok(None) };
-    let (source, slug, record) = entry.clone();
-    let past = past_steps(reader, &record, &selection.steps, &selection.revived)?;
-    let mut plan = PagePlan::untouched(entry, None);
+    let (source, _, record) = &entry;
+    let past = past_steps(reader, record, &selection.steps, &selection.revived)?;
+    let mut plan = PagePlan::untouched(entry.clone(), None);
     let taken: Vec<&PastStep> =
         past.iter().filter(|past_step| past_step.role == StepRole::Selected).collect();
     let (Some(first), Some(last)) = (taken.first(), taken.last()) else { return Ok(Some(plan)) };
@@ -85,7 +93,7 @@ pub(super) fn plan_page(
         .filter(|past_step| past_step.is_write())
         .map(|past_step| past_step.step.version)
         .collect();
-    if reader.sources()?.iter().all(|(id, _)| *id != source) {
+    if reader.sources()?.iter().all(|(id, _)| id != source) {
         plan.row.reason = Some(format!("its source \"{source}\" was removed"));
         return Ok(Some(plan));
     }
@@ -107,7 +115,7 @@ pub(super) fn plan_page(
         plan.row.deleted = true;
         return Ok(Some(plan));
     }
-    plan_text(reader, author, &mut plan, (&slug, &record), &past)?;
+    plan_text(reader, author, &mut plan, &entry, (&past, moved))?;
     Ok(Some(plan))
 }
 
@@ -116,15 +124,17 @@ fn plan_text(
     reader: &Reader,
     author: &Author,
     plan: &mut PagePlan,
-    (slug, record): (&Slug, &PageRecord),
-    past: &[PastStep],
+    entry: &PageEntry,
+    (past, moved): (&[PastStep], Option<&MovedPages>),
 ) -> Result<(), Fault> {
+    let (_, slug, record) = entry;
     let Some(current) = version(reader, record, record.version)? else {
         plan.row.reason = Some("its text is damaged".to_owned());
         plan.steps.clear();
         return Ok(());
     };
-    let text = new_text(reader, record, &current, past)?;
+    let mut text = new_text(reader, entry, &current, past, moved)?;
+    plan.sharing = Some(std::mem::take(&mut text.sharing));
     plan.lacks_text = !text.stay.is_empty();
     plan.steps.retain(|step| !text.stay.contains(step));
     let from_nothing = text.from_nothing;

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use brain_base::caller::Caller;
 use brain_base::clock::{instant_argument, local_minute};
 use brain_pages::provenance::actor_of;
-use brain_protocol::{Command, Fault, FaultCode, NewerWrite, PageRef, Slug, SourceId, Undo, hint};
+use brain_protocol::{
+    Command, Fault, FaultCode, NewerWrite, PageRef, Slug, SourceId, Undo, hint, is_hand_of_owner,
+};
 use brain_store::{Actor, Reader, StepKind, StepRecord, StoreError};
 
 use crate::steps::{doer, event, is_run_of_act};
 
-/// The doors of the owner at this machine.
-const OWNER_DOORS: [&str; 2] = ["cli", "browser"];
 /// Maximum number of newer writes in a reply.
 const MAX_NEWER: usize = 20;
 
@@ -51,7 +51,7 @@ impl OwnActor {
     }
 
     fn is(&self, actor: &Actor, machine: Option<u128>) -> bool {
-        let is_owner = |actor: &Actor| OWNER_DOORS.contains(&actor.door.as_str());
+        let is_owner = |actor: &Actor| is_hand_of_owner(&actor.door);
         match is_owner(&self.actor) {
             // Steps from before the brain was shared have no machine.
             true => is_owner(actor) && (machine == self.machine || machine.is_none()),

@@ -34,8 +34,23 @@ const HEAD: char = '\0';
 const TOML_FENCE: &str = "+++";
 
 impl Line {
-    fn is_head(&self) -> bool {
+    pub(super) fn is_head(&self) -> bool {
         self.key.starts_with(HEAD)
+    }
+
+    /// Whether it is a line of the body, and not an empty one.
+    pub(super) fn is_text(&self) -> bool {
+        !self.is_head() && !self.key.trim().is_empty()
+    }
+
+    /// Gives a line of the body another text. Returns whether it had another one.
+    pub(super) fn set_text(&mut self, text: &str) -> bool {
+        let is_other = self.key != without_end(text);
+        if is_other {
+            without_end(text).clone_into(&mut self.key);
+            text.clone_into(&mut self.text);
+        }
+        is_other
     }
 }
 

@@ -31,6 +31,13 @@ struct OpenText {
     parts: Vec<(String, Option<String>)>,
 }
 
+impl OpenText {
+    /// Returns whether an end tag ends it. `inner` are the elements that began within.
+    fn ends_with(&self, name: &[u8], inner: &[Vec<u8>]) -> bool {
+        self.element == name && !inner.contains(&self.element)
+    }
+}
+
 /// Returns the position of the text in an element; `None` if it is on the line. Editors on the web
 /// write a style.
 fn position_of(tag: &StartTag<()>) -> Option<RaisedPosition> {
@@ -85,9 +92,7 @@ impl FlowWriter<'_> {
                     self.abandon_raised();
                 }
             }
-            Token::EndTag(tag)
-                if open.element == **tag.name && !self.raised.inner.contains(&open.element) =>
-            {
+            Token::EndTag(tag) if open.ends_with(&tag.name, &self.raised.inner) => {
                 self.end_raised();
             }
             Token::StartTag(tag) if &**tag.name == b"a" => {
