@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use brain_tests::{TestHome, texts};
+use brain_tests::{Daemon, TestHome, texts};
 use serde_json::Value;
 
 /// Returns the directory of a vault.
@@ -161,6 +161,75 @@ fn a_period_in_the_name_of_a_meeting_belongs_to_the_name() {
     ] {
         assert_eq!(answer(&home.json(["ask", question])), person, "{question}");
     }
+}
+
+/// Returns a home with pages about a firm, whose meetings name people with and without a page.
+fn home_of_a_firm() -> (TestHome, Daemon) {
+    let home = plain_home();
+    let daemon = home.daemon();
+    for (slug, text) in [
+        (
+            "people/uli-ost",
+            "---\ntitle: Uli Ost\ntype: person\n---\nColleagues became early believers \
+            in [Quanta](companies/quanta), both as angel investors and as customers.\n",
+        ),
+        (
+            "people/tina-low",
+            "---\ntitle: Tina Low\ntype: person\n---\nJoined \
+            [Quanta](companies/quanta) as founding engineer.\n",
+        ),
+        ("people/mia-lee", "---\ntitle: Mia Lee\ntype: person\n---\nLikes tea.\n"),
+        ("people/adam-roe", "---\ntitle: Adam Roe\ntype: person\n---\nLikes tea.\n"),
+        (
+            "companies/quanta",
+            "---\ntitle: Quanta\ntype: company\n---\nFounded by \
+            [Uli Ost](people/uli-ost). Investors include [Kate Ander](people/kate-ander), who led the \
+            round, and [Noah Will](people/noah-will), who joined later.\n",
+        ),
+        (
+            "meetings/board-review",
+            "---\ntitle: Board review\ntype: meeting\ndate: 2025-10-15\n---\n\
+            It was long. Three members were present: [Uli Ost](people/uli-ost), \
+            [Kate Ander](people/kate-ander), and [Noah Will](people/noah-will). They spoke.\n",
+        ),
+        (
+            "meetings/demo-evening",
+            "---\ntitle: Demo evening\ntype: meeting\ndate: 2025-11-20\n---\n\
+            [Mia Lee](people/mia-lee) attended as an observer. [Adam Roe](people/adam-roe) was also \
+            present, though late.\n",
+        ),
+    ] {
+        home.put(slug, text);
+    }
+    (home, daemon)
+}
+
+#[test]
+fn people_without_a_page_and_other_people_are_named() {
+    let (home, _daemon) = home_of_a_firm();
+    for (question, people) in [
+        ("who attended the board review?", "Kate Ander; Noah Will; Uli Ost"),
+        ("who invested in Quanta?", "Kate Ander; Noah Will"),
+        ("who founded Quanta?", "Uli Ost"),
+        ("who joined Quanta?", "Noah Will; Tina Low"),
+    ] {
+        assert_eq!(answer(&home.json(["ask", question])), people, "{question}");
+    }
+    let reply = home.json(["ask", "who attended the demo evening?"]);
+    assert_eq!(answer(&reply), "Mia Lee");
+    assert!(reply["unknown"].as_str().unwrap().contains("Adam Roe"), "{reply}");
+    // The last meeting lists nobody.
+    assert_eq!(answer(&home.json(["ask", "who was at the last meeting?"])), "-");
+    home.put(
+        "meetings/retreat",
+        "---\ntitle: Retreat\ntype: meeting\ndate: 2025-12-01\n---\nPresent: Uli Ost, Bo Fry\n\n\
+         [Mia Lee](people/mia-lee) was ill.\n",
+    );
+    assert_eq!(answer(&home.json(["ask", "who was at the last meeting?"])), "Bo Fry; Uli Ost");
+    let reply = home.json(["ask", "how many meetings with Mia Lee?"]);
+    assert_eq!(answer(&reply), "1: Demo evening");
+    assert!(reply["answer"].as_str().unwrap().starts_with("1 page:"), "{reply}");
+    assert!(reply["unknown"].as_str().unwrap().contains("Retreat"), "{reply}");
 }
 
 #[test]

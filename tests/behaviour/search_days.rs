@@ -149,3 +149,47 @@ fn a_note_says_which_year_was_taken() {
     assert!(read.as_str().unwrap().starts_with("\"in October\" was read as October 20"), "{read}");
     assert_eq!(note("notes from October 2021"), Value::Null);
 }
+
+#[test]
+fn a_page_of_a_day_comes_before_a_line_of_a_timeline() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("meetings/one", "---\ntype: meeting\ndate: 2025-02-14\n---\n# Sync\n\nPumps.\n");
+    home.put("journal/2024-05-17", "---\ntype: journal\n---\nThe lighthouse.\n");
+    home.put("journal/2024-05-29", "---\ntype: journal\n---\nBought rope.\n");
+    home.put("meetings/old", "---\ntype: meeting\ndate: 2025-05-17\n---\n# Talk\n\nPumps.\n");
+    for n in 0..8 {
+        home.put(
+            &format!("companies/{n}"),
+            "# Firm\n\nWe may write.\n\n- **2025-02-14** | meeting of the board, Treffen\n\
+             - **2024-05-17** | the fence\n",
+        );
+    }
+    for question in ["14.02.2025", "14.02.25", "meetings Feb 2025", "Treffen im Februar 2025"] {
+        assert_eq!(first_slugs(&home, question, 1), ["meetings/one"], "{question}");
+    }
+    let mut written = first_slugs(&home, "what did I write in May 2024", 2);
+    written.sort();
+    assert_eq!(written, ["journal/2024-05-17", "journal/2024-05-29"]);
+    assert_eq!(first_slugs(&home, "journal 17th of May", 1), ["journal/2024-05-17"]);
+}
+
+#[test]
+fn values_with_days_are_put_in_order() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    for (name, day) in [("gravel", "2024-02-11"), ("salt", "2025-08-02"), ("orchard", "2026-09-30")]
+    {
+        let text = format!("---\ntype: book\nfinished: {day}\n---\n# {name}\n\nI finished it.\n");
+        home.put(&format!("books/{name}"), &text);
+    }
+    for (question, slug) in [
+        ("last book I finished", "books/orchard"),
+        ("first book I finished", "books/gravel"),
+        ("the oldest book I finished", "books/gravel"),
+    ] {
+        assert_eq!(first_slugs(&home, question, 1), [slug], "{question}");
+        let reply = home.json(["ask", question]);
+        assert_eq!(reply["citations"][0]["slug"], slug, "{reply}");
+    }
+}

@@ -1,5 +1,5 @@
-//! The dates that a page states in its frontmatter, its name, its title and its timeline, and those
-//! that stand in its text.
+//! The dates that a page states in its frontmatter, its name and its title, and those that stand in
+//! its text.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -24,14 +24,9 @@ const FIRST_YEAR: i16 = 1000;
 const MAX_VALUE: usize = 60;
 
 /// Returns the days of a page in order, at most 1,000. They are in its frontmatter (except times of
-/// writing), in its slug and title, and in `timeline_days` (`YYYY-MM-DD`).
+/// writing), and in its slug and title.
 #[must_use]
-pub fn page_dates<'a>(
-    slug: &Slug,
-    title: &str,
-    frontmatter: &FrontmatterText,
-    timeline_days: impl Iterator<Item = &'a str>,
-) -> Vec<Date> {
+pub fn page_dates(slug: &Slug, title: &str, frontmatter: &FrontmatterText) -> Vec<Date> {
     let mut days = BTreeSet::new();
     if let Ok(frontmatter) = frontmatter.parsed() {
         for key in frontmatter.keys().filter(|key| !is_time_of_writing(key)) {
@@ -41,7 +36,6 @@ pub fn page_dates<'a>(
     let named = dates_in(slug.as_str()).chain(dates_in(title)).filter(DateInText::is_day);
     days.extend(named.map(|date| date.first));
     days.extend(day_in_name(slug.name()).and_then(|day| parse_day(&day)));
-    days.extend(timeline_days.filter_map(parse_day));
     days.into_iter().filter(|day| day.year() >= FIRST_YEAR).take(MAX_DAYS).collect()
 }
 
@@ -109,26 +103,25 @@ fn leading_month(name: &str) -> Option<Date> {
 mod tests {
     use super::*;
 
-    fn days(slug: &str, title: &str, frontmatter: &str, timeline: &[&str]) -> Vec<String> {
+    fn days(slug: &str, title: &str, frontmatter: &str) -> Vec<String> {
         let slug = Slug::parse(slug).unwrap();
-        let days = page_dates(&slug, title, &frontmatter.into(), timeline.iter().copied());
+        let days = page_dates(&slug, title, &frontmatter.into());
         days.iter().map(ToString::to_string).collect()
     }
 
     #[test]
     fn days_are_stated_in_many_places() {
-        assert_eq!(days("x", "", "date: 2025-03-14\n", &[]), ["2025-03-14"]);
-        assert_eq!(days("x", "", "founded: '2019-05-01'\ntime: 10\n", &[]), ["2019-05-01"]);
-        assert_eq!(days("x", "", "when: 2025-03-14T10:00:00Z\n", &[]), ["2025-03-14"]);
-        assert_eq!(days("meetings/2025-03-14-budget", "", "", &[]), ["2025-03-14"]);
-        assert_eq!(days("journal/2025/03/14", "", "", &[]), ["2025-03-14"]);
-        assert_eq!(days("x", "Review of 2025-03-14", "", &[]), ["2025-03-14"]);
-        assert_eq!(days("x", "", "", &["2025-02-01", "2024-01-01"]), ["2024-01-01", "2025-02-01"]);
-        assert_eq!(days("journals/2025_03_14", "", "", &[]), ["2025-03-14"]);
-        assert_eq!(days("20250314-pumps", "", "", &[]), ["2025-03-14"]);
-        assert_eq!(days("x", "Review of 14 March 2025", "", &[]), ["2025-03-14"]);
-        assert_eq!(days("x", "", "released: 14 March 2025\n", &[]), ["2025-03-14"]);
-        assert!(days("x", "", "description: It came on 14 March 2025\n", &[]).is_empty());
+        assert_eq!(days("x", "", "date: 2025-03-14\n"), ["2025-03-14"]);
+        assert_eq!(days("x", "", "founded: '2019-05-01'\ntime: 10\n"), ["2019-05-01"]);
+        assert_eq!(days("x", "", "when: 2025-03-14T10:00:00Z\n"), ["2025-03-14"]);
+        assert_eq!(days("meetings/2025-03-14-budget", "", ""), ["2025-03-14"]);
+        assert_eq!(days("journal/2025/03/14", "", ""), ["2025-03-14"]);
+        assert_eq!(days("x", "Review of 2025-03-14", ""), ["2025-03-14"]);
+        assert_eq!(days("journals/2025_03_14", "", ""), ["2025-03-14"]);
+        assert_eq!(days("20250314-pumps", "", ""), ["2025-03-14"]);
+        assert_eq!(days("x", "Review of 14 March 2025", ""), ["2025-03-14"]);
+        assert_eq!(days("x", "", "released: 14 March 2025\n"), ["2025-03-14"]);
+        assert!(days("x", "", "description: It came on 14 March 2025\n").is_empty());
     }
 
     #[test]
@@ -159,12 +152,12 @@ mod tests {
     #[test]
     fn other_numbers_and_times_of_writing_are_no_days() {
         let written = "updated: 2025-03-14\nmodified: 2025-03-14\ncaptured_at: 2025-03-14\n";
-        assert!(days("x", "", written, &[]).is_empty());
+        assert!(days("x", "", written).is_empty());
         for title in ["2025-13-01", "12025-03-14", "2025-03-145", "2025-3-14", "é-03-14", "-", ""]
         {
-            assert!(days("x", title, "", &[]).is_empty(), "{title}");
+            assert!(days("x", title, "").is_empty(), "{title}");
         }
-        assert!(days("x", "", "date: [broken\n", &[]).is_empty());
+        assert!(days("x", "", "date: [broken\n").is_empty());
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use brain_search::{QuestionTerms, QuestionWord};
 
+use super::kinds::is_kind_word;
 use super::order_words::is_order;
 use super::times::asks_for_day;
 
@@ -101,117 +102,6 @@ pub(crate) const PAGE_CONTENT: [&str; 16] = [
     "inhalt",
 ];
 
-/// Synonyms of kinds of pages, one kind per entry. Any other word names the kind with the same
-/// stem.
-const KINDS: [&[&str]; 9] = [
-    &[
-        "person",
-        "persons",
-        "people",
-        "human",
-        "contact",
-        "contacts",
-        "personen",
-        "leute",
-        "menschen",
-        "kontakt",
-        "kontakte",
-        "personne",
-        "personnes",
-        "personas",
-        "persona",
-    ],
-    &[
-        "company",
-        "companies",
-        "firm",
-        "firms",
-        "startup",
-        "startups",
-        "business",
-        "businesses",
-        "organization",
-        "organizations",
-        "organisation",
-        "organisations",
-        "firma",
-        "firmen",
-        "unternehmen",
-        "entreprise",
-        "entreprises",
-        "empresa",
-        "empresas",
-    ],
-    &[
-        "meeting",
-        "meetings",
-        "meet",
-        "met",
-        "treffen",
-        "traf",
-        "getroffen",
-        "rencontre",
-        "rencontrer",
-        "incontrato",
-        "ontmoet",
-        "besprechung",
-        "besprechungen",
-        "sitzung",
-        "sitzungen",
-        "reunion",
-        "reunions",
-        "reuniones",
-    ],
-    &["project", "projects", "projekt", "projekte", "projet", "projets", "proyecto", "proyectos"],
-    &["event", "events", "veranstaltung", "veranstaltungen"],
-    &["book", "books", "buch", "bucher", "livre", "livres", "libro", "libros"],
-    &["film", "films", "movie", "movies", "filme", "filmen", "pelicula", "peliculas"],
-    &["idea", "ideas", "idee", "ideen"],
-    &["recipe", "recipes", "rezept", "rezepte", "recette", "recettes"],
-];
-
-/// Types and folders of pages about persons, besides the first entry of [`KINDS`].
-const PEOPLE: [&str; 38] = [
-    "teilnehmer",
-    "anwesend",
-    "asistente",
-    "participante",
-    "gast",
-    "invite",
-    "invitado",
-    "cast",
-    "actor",
-    "advisor",
-    "artist",
-    "attendee",
-    "author",
-    "autor",
-    "character",
-    "client",
-    "colleague",
-    "customer",
-    "employee",
-    "expert",
-    "family",
-    "founder",
-    "freund",
-    "friend",
-    "guest",
-    "investor",
-    "kollege",
-    "kunde",
-    "kunstler",
-    "member",
-    "mentor",
-    "mitglied",
-    "musician",
-    "participant",
-    "patient",
-    "speaker",
-    "student",
-    "writer",
-];
-
 /// Endings of nouns for persons by their role (`investor`), in English, German, French and Spanish.
 const ROLE_ENDINGS: [&str; 31] = [
     "er",
@@ -296,8 +186,7 @@ pub fn question_form(terms: &QuestionTerms) -> Option<QuestionForm> {
         content.len() <= 2
             && content.iter().any(|&at| {
                 (at == s.end || at + 1 == s.start)
-                    && (is_role_noun(word(at))
-                        || word(at).len() > 4 && KINDS.iter().any(|kind| kind.contains(&word(at))))
+                    && (is_role_noun(word(at)) || word(at).len() > 4 && is_kind_word(word(at)))
             })
     };
     let is_attached_to_name = terms.subjects.iter().any(|s| {
@@ -327,30 +216,6 @@ pub(crate) fn is_possessive(terms: &QuestionTerms, name: &Range<usize>) -> bool 
     let before = terms.words.get(name.start).and_then(|first| terms.text.get(..first.range.start));
     let is_quote = before.is_some_and(|text| text.ends_with(['\'', '’', '‘']));
     ends_with_mark(name_text) || (!is_quote && after.starts_with(['\'', '’']))
-}
-
-/// Returns whether a word names a kind: the type of a page or one of its folders.
-pub fn names_kind(word: &QuestionWord, kind: &str) -> bool {
-    // `note` is the default type, so it distinguishes no pages.
-    if kind == "note" {
-        return false;
-    }
-    let exact_entry = |text: &str| KINDS.iter().position(|entry| entry.contains(&text));
-    // `l'entreprise` is one word without its apostrophe.
-    let entry = |text: &str| {
-        exact_entry(text).or_else(|| text.strip_prefix(['l', 'd']).and_then(exact_entry))
-    };
-    // Entry 0 (`KINDS[0]`) has the words for persons.
-    word.similarity(kind) >= 1.0
-        || entry(&word.text)
-            .is_some_and(|index| entry(kind) == Some(index) || (index == 0 && is_person(kind)))
-}
-
-/// Returns whether pages of this kind are about persons.
-pub fn is_person(kind: &str) -> bool {
-    let mut singulars =
-        ["s", "n", "en"].iter().filter_map(|plural| kind.strip_suffix(plural)).chain([kind]);
-    KINDS[0].contains(&kind) || singulars.any(|kind| PEOPLE.contains(&kind))
 }
 
 /// Returns whether a word may name persons by their role: `investors`, `director`, `Teilnehmer`.
@@ -452,13 +317,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn kinds_have_names_in_several_languages() {
-        for (word, kind) in
-            [("people", "person"), ("Firmen", "company"), ("films", "film"), ("albums", "album")]
-        {
-            assert!(names_kind(&QuestionWord::new(&word.to_lowercase()), kind), "{word}");
-        }
-        assert!(!names_kind(&QuestionWord::new("meetings"), "person"));
+    fn role_nouns_end_like_persons() {
         assert!(is_role_noun("investors") && is_role_noun("teilnehmer") && !is_role_noun("budget"));
     }
 }

@@ -6,6 +6,7 @@ pub mod attendance;
 pub mod chain;
 pub mod forms;
 pub mod function_words;
+pub mod kinds;
 pub mod mentions;
 pub mod named;
 pub mod order_words;

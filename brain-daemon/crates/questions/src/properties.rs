@@ -61,10 +61,17 @@ const KEYS: [&[&str]; 5] = [
     ],
 ];
 
+/// Forms that are too short for [`KEYS`], each with a word of its list: `livres lus`.
+const FRENCH_FORMS: [(&str, &str); 4] =
+    [("lu", "read"), ("lus", "read"), ("lue", "read"), ("lues", "read")];
+
 /// Returns how similar a word of the question is to a word of a key, 0 to 1.
 pub fn key_similarity(word: &QuestionWord, key_word: &str) -> f32 {
-    let is_same =
-        |list: &[&str]| names_relation(&word.text, list) && names_relation(key_word, list);
+    let is_same = |list: &[&str]| {
+        let names = |word: &str| names_relation(word, list);
+        let is_french = FRENCH_FORMS.iter().any(|(form, key)| *form == word.text && names(key));
+        (names(&word.text) || is_french) && names(key_word)
+    };
     let is_relation = relation_of(&word.text).is_some_and(|list| names_relation(key_word, list));
     match is_relation || KEYS.iter().any(|list| is_same(list)) {
         true => 1.0,

@@ -11,6 +11,8 @@
 //! | `dated` | the pages of the days that a question names |
 //! | `no_day` | questions with a day that is not in the calendar |
 //! | `relations`, `neighbours` | pages that links connect with a named page, and their sentences |
+//! | `clause` | the part of a sentence that says something about a link |
+//! | `names_without_page` | persons to whom a page links, but who have no page |
 //! | `target_pages` | the kind of the pages that a question asks for, and which links answer it |
 //! | `fuse` | merges the rankings |
 //! | `rerank` | orders the first pages by a second model, if one is configured |
@@ -22,11 +24,13 @@
 //! The store's `Reader` decides last whether the caller may see the page.
 
 mod answers;
+mod clause;
 mod dated;
 mod fuse;
 mod health;
 mod hits;
 mod lists;
+mod names_without_page;
 mod neighbours;
 mod no_day;
 mod originals;

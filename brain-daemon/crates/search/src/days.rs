@@ -9,8 +9,10 @@ const YEARS: [i16; 2] = [1000, 2999];
 /// How a page is connected with days.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DayRole {
-    /// The page states the day as its own: in its frontmatter, its slug, its title or its timeline.
+    /// The page states the day as its own: in its frontmatter, its slug or its title.
     Stated,
+    /// The timeline of the page has the day, and the page states no day of its own.
+    Listed,
     /// The page was created or last changed on the day.
     Written,
     /// The day stands in the page's text.
@@ -39,12 +41,13 @@ pub struct DayCondition {
 
 impl DayRole {
     /// All roles.
-    pub const ALL: [Self; 3] = [Self::Stated, Self::Written, Self::Mentioned];
+    pub const ALL: [Self; 4] = [Self::Stated, Self::Listed, Self::Written, Self::Mentioned];
 
     /// The beginning of the keys of this role. Those of stated days have none.
     fn prefix(self) -> &'static str {
         match self {
             Self::Stated => "",
+            Self::Listed => "t",
             Self::Written => "w",
             Self::Mentioned => "m",
         }

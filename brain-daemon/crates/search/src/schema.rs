@@ -9,7 +9,7 @@ use super::encoding::{GAP, GAP_MARK, TERM_MARK};
 
 /// Number of the index's format. Raise it when pages get other terms or fields, so that older
 /// indexes are rebuilt.
-pub(super) const FORMAT: u32 = 12;
+pub(super) const FORMAT: u32 = 13;
 
 /// The name of [`EncodedTokenizer`] in the index.
 pub(super) const TOKENIZER: &str = "brain";

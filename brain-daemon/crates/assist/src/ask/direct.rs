@@ -34,6 +34,8 @@ fn list_reply(list: ListAnswer, empty_reply: AskReply) -> AskReply {
         let count = if is_count { format!("{total} ") } else { String::new() };
         cited.lines.push(format!("{title} [{number}], {count}{}:", label.replace('_', " ")));
     } else if is_count || total > 1 {
+        // The word of the question is a plural, of any language.
+        let noun = if total == 1 { "page" } else { noun.as_str() };
         cited.lines.push(format!("{total} {noun}").trim().to_owned() + ":");
     }
     cited.add(entries);

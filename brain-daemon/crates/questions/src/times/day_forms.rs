@@ -53,11 +53,37 @@ impl TimeParser<'_> {
         (is_date && self.mark_after(at + 1) == Some(mark)).then_some((numbers, mark))
     }
 
+    /// Reads `12.04.24` and `3/3/24`. `1.2.23` is a version of a program, and so is `10.1.23.4`.
+    fn short_date(&self, at: usize) -> Option<ParsedTime> {
+        let [one, two, three] = [self.digits(at)?, self.digits(at + 1)?, self.digits(at + 2)?];
+        let mark = self.mark_after(at).filter(|mark| self.mark_after(at + 1) == Some(*mark))?;
+        let is_longer = self.mark_after(at + 2).is_some() && self.digits(at + 3).is_some();
+        let year = self.short_year(at + 2).filter(|_| one.digits <= 2 && two.digits <= 2)?;
+        let can_be_date = mark == '/' || (mark == '.' && one.digits == 2);
+        let is_part = at > 0 && self.mark_after(at - 1).is_some();
+        if three.digits != 2 || !can_be_date || is_longer || is_part {
+            return None;
+        }
+        let (day_first, month_first) = (day(year, two, one), day(year, one, two));
+        let month_first = month_first.filter(|_| mark == '/');
+        let days = day_first.or(month_first)?;
+        let other = month_first.filter(|other| *other != days);
+        Some(ParsedTime { other, ..ParsedTime::strong(days, at + 3) })
+    }
+
+    /// Returns the year that two digits stand for: one of this century, up to the next year, else
+    /// one of the last.
+    pub(super) fn short_year(&self, at: usize) -> Option<i16> {
+        let year = self.digits(at).filter(|year| year.digits == 2)?.value;
+        let is_past = 2000 + year <= self.calendar.today.year() + 1;
+        Some(if is_past { 2000 + year } else { 1900 + year })
+    }
+
     /// Reads `2025-03-14`, `14.3.2025`, `14/03/2025`, `2025-03`, `05/2021`. `03/04/2021` has two
     /// readings.
     pub(super) fn numeric(&self, at: usize) -> Option<ParsedTime> {
         let Some(([one, two, three], mark)) = self.three_numbers(at) else {
-            return self.numeric_month(at);
+            return self.short_date(at).or_else(|| self.numeric_month(at));
         };
         if one.is_year() {
             return Some(ParsedTime::strong(day(one.value, two, three)?, at + 3));
@@ -128,8 +154,29 @@ impl TimeParser<'_> {
             return Some((words::month(self.word(month_at))?, day, month_at + 1));
         }
         let month = words::month(self.word(at))?;
+        // `Mai 24`: only English has the day after the month.
+        if !self.is(at, &words::ENGLISH_MONTHS) && self.short_year_after_month(at).is_some() {
+            return None;
+        }
         let day_at = self.skip_fillers(at + 1);
         Some((month, self.day_number(day_at)?, day_at + 1))
+    }
+
+    /// Returns the year of two digits directly after a month: `Mai 24`. A later year is a day.
+    pub(super) fn short_year_after_month(&self, at: usize) -> Option<i16> {
+        let is_beside = self.gap_after(at).trim().is_empty() && self.mark_after(at + 1).is_none();
+        self.short_year(at + 1).filter(|year| is_beside && *year >= 2000)
+    }
+
+    /// Returns the year of two digits after a day at the end of a question: `May 17, 24`, `17. Mai 24`.
+    fn short_year_after_day(&self, end: usize) -> Option<(i16, usize)> {
+        let is_after_comma = self.gap_after(end.checked_sub(1)?).starts_with(',');
+        let is_after_month =
+            end.checked_sub(1).is_some_and(|at| words::month(self.word(at)).is_some());
+        let is_last = end + 1 == self.tokens.len();
+        let year =
+            self.short_year(end).filter(|_| is_last && (is_after_comma || is_after_month))?;
+        Some((year, end + 1))
     }
 
     /// Reads `14 March 2025`, `March 14`, `14. März`, `14 de marzo de 2025`, `Monday, 14 March`.
@@ -144,7 +191,7 @@ impl TimeParser<'_> {
             let date = Date::new(year, month, day).ok()?;
             Some((date, date))
         };
-        Some(match self.year_at(end) {
+        Some(match self.year_at(end).or_else(|| self.short_year_after_day(end)) {
             Some((year, end)) => ParsedTime::strong(date(year)?, end),
             None => ParsedTime::strong(self.calendar.latest(date)?, end).of_any_year(),
         })

@@ -36,11 +36,15 @@ impl TimeParser<'_> {
         if let Some(year) = self.year(start) {
             return Some((year, start + 1));
         }
+        // `May two years ago`
+        if let Some(ParsedTime { days: (first, last), end, .. }) = self.age(start)
+            && calendar::year(first.year()) == Some((first, last))
+        {
+            return Some((first.year(), end));
+        }
         // `May ’21`
-        let short: i16 = self.word(start).parse().ok().filter(|_| self.word(start).len() == 2)?;
-        let is_past = 2000 + short <= self.calendar.today.year() + 1;
-        self.has_apostrophe(start)
-            .then(|| (if is_past { 2000 + short } else { 1900 + short }, start + 1))
+        let year = self.short_year(start).filter(|_| self.has_apostrophe(start))?;
+        Some((year, start + 1))
     }
 
     /// Returns the year at a token, from 1800 to 2199.
@@ -58,6 +62,11 @@ impl TimeParser<'_> {
     /// Reads `March 2025`, `March`, `März letzten Jahres`.
     pub(super) fn month(&self, at: usize) -> Option<ParsedTime> {
         let month = words::month(self.word(at))?;
+        if !self.is(at, &words::ENGLISH_MONTHS)
+            && let Some(year) = self.short_year_after_month(at)
+        {
+            return Some(ParsedTime::strong(calendar::months(year, month, 1)?, at + 2));
+        }
         self.of_year(at + 1, |year| calendar::months(year, month, 1))
     }
 

@@ -4,7 +4,7 @@ use jiff::ToSpan;
 
 use super::calendar::{self, Days};
 use super::parser::{ParsedTime, TimeParser};
-use super::words;
+use super::words::{self, CalendarUnit};
 
 /// Returns a month or a season at a step from the current one: `last March` can be of an earlier
 /// year, `this March` and `next March` cannot.
@@ -33,7 +33,19 @@ impl TimeParser<'_> {
             return None;
         }
         let days = self.calendar.unit(unit, -count)?;
-        Some(ParsedTime::strong(days, if has_ago_after { after + 1 } else { after }))
+        let end = if has_ago_after { after + 1 } else { after };
+        let of_year = || (unit == CalendarUnit::Year).then(|| self.month_of(end, days.0.year()));
+        Some(of_year().flatten().unwrap_or(ParsedTime::strong(days, end)))
+    }
+
+    /// Reads the month or season after a year: `two years ago in May`.
+    fn month_of(&self, at: usize, year: i16) -> Option<ParsedTime> {
+        let start = self.skip_fillers(at + usize::from(words::is_preposition(self.word(at))));
+        let days = match words::month(self.word(start)) {
+            Some(month) => calendar::months(year, month, 1)?,
+            None => calendar::season(year, words::season(self.word(start))?)?,
+        };
+        Some(ParsedTime::strong(days, start + 1))
     }
 
     /// Reads `yesterday`, `last week`, `this year`, `last 3 months`, `semana pasada`, `last March`.

@@ -7,7 +7,7 @@ use super::tokens::{TimeToken, tokens};
 use super::words;
 
 /// Words for any page.
-const PAGES: [&str; 45] = [
+const PAGES: [&str; 47] = [
     "note",
     "notes",
     "entry",
@@ -32,6 +32,8 @@ const PAGES: [&str; 45] = [
     "eintrag",
     "eintrage",
     "eintragen",
+    "tagebucheintrag",
+    "tagebucheintrage",
     "seite",
     "seiten",
     "tagebuch",
@@ -55,8 +57,9 @@ const PAGES: [&str; 45] = [
     "aufzeichnungen",
 ];
 /// Words for writing.
-const WRITING: [&str; 60] = [
+const WRITING: [&str; 61] = [
     "write",
+    "writes",
     "wrote",
     "written",
     "writing",

@@ -329,6 +329,34 @@ pub(super) fn weekday(word: &str, next: &str) -> Option<(Weekday, usize)> {
 /// Names of months that are also other words, such as that of a planet.
 pub(super) const OTHER_WORDS: [&str; 3] = ["mars", "mayo", "mar"];
 
+/// Names of months in English, where the day can come after the month.
+pub(super) const ENGLISH_MONTHS: [&str; 24] = [
+    "january",
+    "jan",
+    "february",
+    "feb",
+    "march",
+    "mar",
+    "april",
+    "apr",
+    "may",
+    "june",
+    "jun",
+    "july",
+    "jul",
+    "august",
+    "aug",
+    "september",
+    "sep",
+    "sept",
+    "october",
+    "oct",
+    "november",
+    "nov",
+    "december",
+    "dec",
+];
+
 /// Names of times that are first names, too.
 pub(super) const FIRST_NAMES: [&str; 9] =
     ["jan", "april", "may", "june", "august", "summer", "autumn", "avril", "augusto"];

@@ -10,6 +10,7 @@ use brain_protocol::{Fault, SourceId};
 use jiff::civil::Date;
 
 use super::lists::{ListAnswer, ListEntry, ListReader, NamedPersons, PageList};
+use super::names_without_page::people_linked_by;
 use super::relations::{RelationSearch, has_people_list, named_page_ids};
 use super::target_pages::kinds;
 use crate::search::SearchService;
@@ -17,8 +18,9 @@ use brain_base::caller::Caller;
 use brain_pages::index::index_fault;
 use brain_questions::ParsedQuestion;
 use brain_questions::attendance::attended_event;
-use brain_questions::forms::{COUNT, is_person, question_form};
+use brain_questions::forms::{COUNT, question_form};
 use brain_questions::function_words::is_negated;
+use brain_questions::kinds::is_person;
 use brain_questions::times::Order;
 use brain_search::{Query, QuestionTerms, Subject};
 use brain_store::{PageEntry, Reader, StoreError};
@@ -111,6 +113,10 @@ fn direct_answer(lists: &ListReader<'_>) -> Result<Option<DirectAnswer>, Fault> 
     if let Some(answer) = related_answer(lists)? {
         return Ok(Some(answer));
     }
+    // `who was at the last meeting` asks for people, not for the meeting.
+    if attended_event(lists.terms).is_some() {
+        return Ok(None);
+    }
     let Some(ordered) = lists.ordered()? else { return Ok(None) };
     let first = ordered.pages.into_iter().take(1);
     let doubt = match ordered.without_day {
@@ -188,9 +194,11 @@ fn choice(
 fn dated(lists: &ListReader<'_>, list: PageList) -> Result<Option<DirectAnswer>, Fault> {
     let mut entries = Vec::new();
     for page in list.pages {
-        if let Some(day) = lists.day(&page)? {
-            entries.push((page, day));
-        }
+        let day = match lists.order() {
+            Some(order) => lists.day_in_order(&page, order)?.map(Some),
+            None => lists.day(&page)?,
+        };
+        entries.extend(day.map(|day| (page, day)));
     }
     entries.sort_by(|(a, day), (b, other)| other.cmp(day).then(a.1.as_str().cmp(b.1.as_str())));
     if let Some(order) = lists.order() {
@@ -203,8 +211,12 @@ fn dated(lists: &ListReader<'_>, list: PageList) -> Result<Option<DirectAnswer>,
         }
         entries.truncate(1);
     }
-    let entries: Vec<ListEntry> =
+    let mut entries: Vec<ListEntry> =
         entries.into_iter().map(|(page, day)| ListEntry::of_page(page, day)).collect();
+    if lists.order().is_none() && lists.times.period.is_none() {
+        let names = list.names.into_iter();
+        entries.extend(names.map(|text| ListEntry { text, page: None, day: None }));
+    }
     let PageList { noun, origin, doubt, .. } = list;
     let answer = ListAnswer { noun, entries, origin, doubt, ..ListAnswer::default() };
     Ok((!answer.entries.is_empty()).then(|| DirectAnswer::List(Box::new(answer))))
@@ -214,15 +226,17 @@ fn dated(lists: &ListReader<'_>, list: PageList) -> Result<Option<DirectAnswer>,
 /// question does not clearly ask for such pages.
 fn related_pages(lists: &ListReader<'_>) -> Result<Option<PageList>, Fault> {
     let linked = linked_pages(lists.reader, lists.terms, lists.order().is_some())?;
-    let LinkedPages { noun, stated, mentions: only_mentions } = linked.unwrap_or_default();
+    let LinkedPages { noun, stated, mentions: only_mentions, names, left_out } =
+        linked.unwrap_or_default();
     let read = |ids: Vec<u64>| -> Result<Vec<PageEntry>, StoreError> {
         ids.into_iter().filter_map(|id| lists.page(id).transpose()).collect()
     };
-    let (stated, mut mentions) = (read(stated)?, Vec::new());
+    let (stated, mut left_out, mut mentions) = (read(stated)?, read(left_out)?, Vec::new());
     for page in read(only_mentions)? {
         // `Present were Ann and Bo. Cy was ill.` is not about Cy.
-        if !lists.states_people(&page)? {
-            mentions.push(page);
+        match lists.states_people(&page)? {
+            true => left_out.push(page),
+            false => mentions.push(page),
         }
     }
     let by_pages = [lists.with_values()?, lists.with_person()?].into_iter().flatten();
@@ -236,29 +250,77 @@ fn related_pages(lists: &ListReader<'_>) -> Result<Option<PageList>, Fault> {
         Some(known) => {
             known.add(stated);
             mentions.retain(|page| known.pages.iter().all(|known| known.2.id != page.2.id));
-            known.doubt = uncertain(&mentions).or(known.doubt.take());
+            let reason = "the name is only mentioned";
+            known.doubt = named_doubt(&mentions, reason).or(known.doubt.take());
         }
         None => {
             if !mentions.is_empty() {
                 doubt = "whether all of them are meant: some only mention the name".into();
             }
+            let stated_ids: Vec<u64> = stated.iter().map(|page| page.2.id).collect();
             let pages = stated.into_iter().chain(mentions).collect();
-            let doubt = Some(doubt);
-            found = Some(PageList { noun, pages, origin: "links", doubt, ..PageList::default() });
+            let doubt = Some(others_at_event(lists, &stated_ids, &names)?.unwrap_or(doubt));
+            found = Some(PageList {
+                noun,
+                pages,
+                names,
+                origin: "links",
+                doubt,
+                ..PageList::default()
+            });
         }
     }
-    Ok(found.filter(|list| !list.pages.is_empty()))
+    if let Some(list) = &mut found {
+        left_out.retain(|page| list.pages.iter().all(|known| known.2.id != page.2.id));
+        let reason = "they list their people without the name";
+        let doubts = [list.doubt.take(), named_doubt(&left_out, reason)];
+        list.doubt = doubts.into_iter().flatten().reduce(|one, other| format!("{one}; {other}"));
+    }
+    Ok(found.filter(|list| !list.pages.is_empty() || !list.names.is_empty()))
 }
 
-/// Says of which pages the answer does not know whether they belong to it. `None` if of none.
-fn uncertain(mentions: &[PageEntry]) -> Option<String> {
-    let titles: Vec<&str> =
-        mentions.iter().take(MAX_MENTIONS).map(|page| page.2.title.as_str()).collect();
-    let more = mentions.len().saturating_sub(MAX_MENTIONS);
+/// Says of which pages the answer does not know whether they belong to it, and why. `None` if of
+/// none.
+fn named_doubt(pages: &[PageEntry], reason: &str) -> Option<String> {
+    let verb = if pages.len() == 1 { "is" } else { "are" };
+    let titles: Vec<String> = pages.iter().map(|page| page.2.title.clone()).collect();
+    (!pages.is_empty()).then(|| format!("whether {} {verb} meant: {reason}", some_of(&titles)))
+}
+
+/// Returns the first of these names, and the number of the others.
+fn some_of(names: &[String]) -> String {
+    let more = names.len().saturating_sub(MAX_MENTIONS);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let (titles, verb) = (titles.join(", "), if mentions.len() == 1 { "is" } else { "are" });
-    (!mentions.is_empty())
-        .then(|| format!("whether {titles}{more} {verb} meant: the name is only mentioned"))
+    format!("{}{more}", names[..names.len().min(MAX_MENTIONS)].join(", "))
+}
+
+/// Returns which other people the page of an event names, if the question asks for those at it and
+/// the page has no list of them. `None` if it names no others.
+fn others_at_event(
+    lists: &ListReader<'_>,
+    stated: &[u64],
+    names: &[String],
+) -> Result<Option<String>, StoreError> {
+    if attended_event(lists.terms).is_none() {
+        return Ok(None);
+    }
+    let mut others: Vec<String> = Vec::new();
+    for id in named_page_ids(lists.terms) {
+        // A firm is no event.
+        let Some(event) = lists.page(id)? else { continue };
+        if lists.day(&event)?.flatten().is_none() {
+            continue;
+        }
+        for (page, name) in people_linked_by(lists.reader, id)? {
+            let is_known = page.is_some_and(|page| stated.contains(&page)) || names.contains(&name);
+            if !is_known && !others.contains(&name) {
+                others.push(name);
+            }
+        }
+    }
+    Ok((!others.is_empty()).then(|| {
+        format!("whether {} were there: the page has no list of its people", some_of(&others))
+    }))
 }
 
 /// Pages that links relate to a named page.
@@ -270,6 +332,10 @@ struct LinkedPages {
     stated: Vec<u64>,
     /// Pages that only mention the named person.
     mentions: Vec<u64>,
+    /// Persons without a page, to whom a link states the relation.
+    names: Vec<String>,
+    /// Pages that mention the named person, and list other people.
+    left_out: Vec<u64>,
 }
 
 /// Returns the pages that links relate to all named pages. Each link has all words of the question.
@@ -297,7 +363,12 @@ fn linked_pages(
         named_pages.extend(&middle.pages);
         (form, subjects) = (outer, vec![middle]);
     }
-    let mut noun = String::new();
+    // A person without a page is at the end of one link only.
+    let names = match subjects.as_slice() {
+        [subject] if form.asks_for_persons => search.names_without_page(&form, subject)?,
+        _ => Vec::new(),
+    };
+    let (mut noun, mut left_out) = (String::new(), Vec::new());
     // Whether the link to each page states the relation.
     let mut answers: Option<HashMap<u64, bool>> = None;
     for subject in &subjects {
@@ -308,14 +379,19 @@ fn linked_pages(
             || found.values().any(|page| is_person(&page.noun.to_lowercase()));
         // A person is related by a word of the question only.
         if best <= 0.0 && asks_for_persons {
-            return Ok(None);
+            let has_names = !names.is_empty();
+            return Ok(has_names.then(|| LinkedPages { names, ..LinkedPages::default() }));
         }
         let is_person = may_be_person(reader, subject)?;
         let mut pages = HashMap::new();
         for (id, page) in found {
             // A page that lists its people is not about others that it mentions.
             let is_mention = best <= 0.0 && is_person && !page.is_listed;
-            if page.content_share < best * MIN_SHARE || is_mention && has_people_list(reader, id)? {
+            if page.content_share < best * MIN_SHARE {
+                continue;
+            }
+            if is_mention && has_people_list(reader, id)? {
+                left_out.push(id);
                 continue;
             }
             noun.clone_from(&page.noun);
@@ -323,20 +399,23 @@ fn linked_pages(
         }
         answers = Some(match answers {
             None => pages,
-            Some(before) => {
-                let both = |(id, stated): (u64, bool)| {
-                    let is_stated_here = *pages.get(&id)?;
-                    Some((id, stated && is_stated_here))
-                };
-                before.into_iter().filter_map(both).collect()
-            }
+            Some(before) => in_both(before, &pages),
         });
     }
     let answers = answers.unwrap_or_default();
     let of = |is_stated: bool| {
         answers.iter().filter(|(_, stated)| **stated == is_stated).map(|(id, _)| *id).collect()
     };
-    Ok(Some(LinkedPages { noun, stated: of(true), mentions: of(false) }))
+    Ok(Some(LinkedPages { noun, stated: of(true), mentions: of(false), names, left_out }))
+}
+
+/// Returns the pages that are in both lists, and whether both links state the relation.
+fn in_both(before: HashMap<u64, bool>, pages: &HashMap<u64, bool>) -> HashMap<u64, bool> {
+    let both = |(id, stated): (u64, bool)| {
+        let is_stated_here = *pages.get(&id)?;
+        Some((id, stated && is_stated_here))
+    };
+    before.into_iter().filter_map(both).collect()
 }
 
 /// Returns whether a name can be that of a person: its pages are about persons, or of no kind.

@@ -14,7 +14,7 @@ use jiff::civil::Date;
 use super::fuse::RankingEntry;
 use super::target_pages::kinds;
 use brain_questions::ParsedQuestion;
-use brain_questions::forms::names_kind;
+use brain_questions::kinds::names_kind;
 use brain_questions::times::{Order, Period};
 
 /// Maximum number of readings of a period without a year that are sought, from the last one back.
@@ -35,10 +35,13 @@ const SOME_WORDS_WEIGHT: f32 = 0.3;
 const ALL_WORDS_WEIGHT: f32 = 0.4;
 /// Added for a page of the kind that the question names.
 const KIND_WEIGHT: f32 = 0.5;
+/// The factor of pages whose timeline has the day, and that state no day of their own.
+const LISTED_FACTOR: f32 = 0.8;
 /// The factors of pages whose text mentions the day, and of those that were written on it.
 const MENTIONED_FACTOR: f32 = 0.65;
 const WRITTEN_FACTOR: f32 = 0.4;
 /// The same for a question about writing: `what did I write in March`, `notes from May`.
+const LISTED_FACTOR_FOR_WRITING: f32 = 0.5;
 const MENTIONED_FACTOR_FOR_WRITING: f32 = 0.2;
 const WRITTEN_FACTOR_FOR_WRITING: f32 = 0.74;
 /// Maximum number of pages that are put into order.
@@ -72,7 +75,8 @@ impl DatedPages {
     }
 
     /// Finds the pages of the period that the question names: those that state one of its days,
-    /// mention it, or were written on it.
+    /// mention it, or were written on it. `is_of_kind` returns whether a page is of the kind that the
+    /// question names; `None` if it names none.
     ///
     /// # Errors
     /// As [`Index::search`].
@@ -80,8 +84,9 @@ impl DatedPages {
         index: &Index,
         question: &Question,
         parsed: &ParsedQuestion,
+        is_of_kind: Option<&dyn Fn(u64) -> bool>,
     ) -> Result<Self, IndexError> {
-        let Some(mut period) = parsed.times.period.clone() else { return Ok(Self::default()) };
+        let Some(period) = parsed.times.period.clone() else { return Ok(Self::default()) };
         let text = parsed.times.topic(&parsed.query.text);
         let query = index.parse(&text, question.view.as_deref())?;
         let mut topic = Vec::new();
@@ -91,17 +96,9 @@ impl DatedPages {
             let condition = DayCondition { spans: period.spans().collect(), roles: roles.to_vec() };
             Question { days: Some(condition), ..rest.clone() }
         };
-        // A month without a year is the last one with pages.
-        let (mut earlier, mut tried) = (Some(period.clone()), 0);
-        while let Some(candidate) = earlier.filter(|_| tried < MAX_PERIODS) {
-            let pages = index.matching_pages(&on_days_of(&candidate, &DayRole::ALL))?;
-            if pages.is_none_or(|pages| !pages.is_empty()) {
-                period = candidate;
-                break;
-            }
-            earlier = candidate.a_year_earlier(&parsed.query.text);
-            tried += 1;
-        }
+        let pages_of =
+            |period: &Period, roles: &[DayRole]| index.matching_pages(&on_days_of(period, roles));
+        let period = last_with_pages(period, &parsed.query.text, pages_of, is_of_kind)?;
         let on_days = |roles: &[DayRole]| on_days_of(&period, roles);
         let roles = roles(parsed.times.is_about_writing);
         let factors = factors(&roles, |role| index.matching_pages(&on_days(&[role])))?;
@@ -116,7 +113,7 @@ impl DatedPages {
                 true if is_without_topic => factor,
                 true => NO_WORDS_WEIGHT * factor,
                 // Beside pages with the words, a page without them must state the period.
-                false if is_day || factor >= 1.0 => DAY_ONLY_WEIGHT * factor,
+                false if is_day || factor >= LISTED_FACTOR => DAY_ONLY_WEIGHT * factor,
                 false => continue,
             };
             weights.insert(page, weight);
@@ -172,6 +169,32 @@ impl DatedPages {
     }
 }
 
+/// Returns the last reading of a period without a year that has pages: `in March`. If the question
+/// names a kind of pages (`journal 17th of May`), the last one whose days such a page states, if any.
+fn last_with_pages(
+    period: Period,
+    text: &str,
+    pages_of: impl Fn(&Period, &[DayRole]) -> Result<Option<HashSet<u64>>, IndexError>,
+    is_of_kind: Option<&dyn Fn(u64) -> bool>,
+) -> Result<Period, IndexError> {
+    let mut last = None;
+    let mut earlier = Some(period.clone());
+    for _ in 0..MAX_PERIODS {
+        let Some(candidate) = earlier else { break };
+        earlier = candidate.a_year_earlier(text);
+        if pages_of(&candidate, &DayRole::ALL)?.is_some_and(|pages| pages.is_empty()) {
+            continue;
+        }
+        let Some(is_of_kind) = is_of_kind else { return Ok(candidate) };
+        let stated = pages_of(&candidate, &[DayRole::Stated])?.unwrap_or_default();
+        if stated.into_iter().take(MAX_PAGES).any(is_of_kind) {
+            return Ok(candidate);
+        }
+        last = last.or(Some(candidate));
+    }
+    Ok(last.unwrap_or(period))
+}
+
 /// Returns the factor of the best role of each page. `pages` finds the pages of a role.
 fn factors(
     roles: &[(DayRole, f32)],
@@ -195,17 +218,21 @@ fn factors(
 }
 
 /// Returns the roles of pages with their factors, best first.
-fn roles(is_about_writing: bool) -> [(DayRole, f32); 3] {
+fn roles(is_about_writing: bool) -> [(DayRole, f32); 4] {
     let stated = (DayRole::Stated, 1.0);
     match is_about_writing {
         true => [
             stated,
             (DayRole::Written, WRITTEN_FACTOR_FOR_WRITING),
+            (DayRole::Listed, LISTED_FACTOR_FOR_WRITING),
             (DayRole::Mentioned, MENTIONED_FACTOR_FOR_WRITING),
         ],
-        false => {
-            [stated, (DayRole::Mentioned, MENTIONED_FACTOR), (DayRole::Written, WRITTEN_FACTOR)]
-        }
+        false => [
+            stated,
+            (DayRole::Listed, LISTED_FACTOR),
+            (DayRole::Mentioned, MENTIONED_FACTOR),
+            (DayRole::Written, WRITTEN_FACTOR),
+        ],
     }
 }
 
@@ -261,7 +288,7 @@ pub(super) fn order_answers(
         let Some(Content { frontmatter, .. }) = unless_damaged(reader.content(&record))? else {
             continue;
         };
-        let days = page_dates(&slug, &record.title, &frontmatter, std::iter::empty());
+        let days = page_dates(&slug, &record.title, &frontmatter);
         let day = match order {
             Order::Newest => days.iter().rev().find(|day| **day <= today),
             Order::Oldest => days.first(),

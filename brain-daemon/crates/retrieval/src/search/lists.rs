@@ -40,6 +40,7 @@ use jiff::civil::Date;
 use super::relations::{RelatedPage, Relations, named_page_ids};
 
 pub(super) use self::named::NamedPersons;
+use self::ordered::OrderedPages;
 
 /// The weight of the pages of a list in a search. Higher than that of any link, also after
 /// [`MAX_ORDERED`] steps.
@@ -90,6 +91,8 @@ pub struct ListAnswer {
 pub(super) struct PageList {
     pub(super) noun: String,
     pub(super) pages: Vec<PageEntry>,
+    /// Persons without a page.
+    pub(super) names: Vec<String>,
     /// The named pages, which are no answers.
     pub(super) subjects: HashSet<u64>,
     pub(super) origin: &'static str,
@@ -136,12 +139,8 @@ impl ListReader<'_> {
     /// Returns the newest or oldest pages of the kind that the question names, as a search ranks
     /// them. `None` if it names none.
     pub(super) fn by_day(&self, admits: &dyn Fn(u64) -> bool) -> Result<Option<Relations>, Fault> {
-        let Some(list) = self.all_ordered()? else { return Ok(None) };
-        let ids = list.pages.into_iter().map(|(page, _)| page.2.id).filter(|id| admits(*id));
-        let weighted = (0_u16..)
-            .zip(ids.take(MAX_ORDERED))
-            .map(|(at, id)| (id, WEIGHT - ORDER_STEP * f32::from(at)));
-        Ok(relations(weighted, HashSet::new(), "by its day"))
+        let list = self.all_ordered()?;
+        Ok(list.and_then(|list| ranked_by_day(list, admits)))
     }
 
     /// Returns the order that the question asks for.
@@ -213,6 +212,15 @@ impl ListReader<'_> {
     }
 }
 
+/// Returns pages in order, as they are merged with the other rankings. `None` if there are none.
+fn ranked_by_day(list: OrderedPages, admits: &dyn Fn(u64) -> bool) -> Option<Relations> {
+    let ids = list.pages.into_iter().map(|(page, _)| page.2.id).filter(|id| admits(*id));
+    let weighted = (0_u16..)
+        .zip(ids.take(MAX_ORDERED))
+        .map(|(at, id)| (id, WEIGHT - ORDER_STEP * f32::from(at)));
+    relations(weighted, HashSet::new(), "by its day")
+}
+
 /// Returns a list as it is merged with the other rankings. `None` if it is empty.
 fn relations(
     pages: impl Iterator<Item = (u64, f32)>,
@@ -230,7 +238,7 @@ fn relations(
 fn days(reader: &Reader, (_, slug, record): &PageEntry) -> Result<Vec<Date>, StoreError> {
     let content = unless_damaged(reader.content(record))?;
     Ok(content.map_or_else(Vec::new, |Content { frontmatter, .. }| {
-        page_dates(slug, &record.title, &frontmatter, std::iter::empty())
+        page_dates(slug, &record.title, &frontmatter)
     }))
 }
 

@@ -6,14 +6,17 @@ use brain_page::{MENTIONS, each_link, plain_sentence};
 use brain_search::each_word;
 use brain_store::{Content, LinkRecord, PageEntry, Reader, Resolution, StoreError, unless_damaged};
 
+use super::clause::{clause_of, without_attributes};
 use super::target_pages::{TargetPages, kinds};
-use brain_questions::forms::is_person;
+use brain_questions::kinds::is_person;
 use brain_questions::relation_words::is_employer;
 
 /// Maximum number of links to a page that are read.
 pub(super) const MAX_ROWS: usize = 10_000;
 /// Maximum number of links followed from a page.
 const MAX_FORWARD: usize = 400;
+/// Maximum number of words in the title of a list.
+const MAX_LABEL_WORDS: usize = 3;
 /// Maximum length of the text of a link, in characters.
 const MAX_TEXT: usize = 120;
 
@@ -33,7 +36,7 @@ pub(super) struct RelationLink {
     /// The same share of the titles above it and of its list, or of its key: the labels, which name
     /// the role of the linked page.
     pub(super) label_share: f32,
-    /// Whether its sentence and the titles above it, or its key, have all content words.
+    /// Whether its clause and the titles above it, or its key, have all content words.
     pub(super) has_all_words: bool,
     /// Whether the link is in a list of people, such as `attendees`, or follows `with`.
     pub(super) is_listed: bool,
@@ -229,6 +232,14 @@ pub(super) fn list_label(sentence: &str) -> &str {
     label.map_or("", |(label, _)| label)
 }
 
+/// Returns whether a text is the title of a list of people. A longer text is the beginning of a
+/// sentence: `The list of attendees was short: …`.
+pub(super) fn is_people_label(text: &str) -> bool {
+    let mut count = 0;
+    each_word(text, &mut |_| count += 1);
+    count <= MAX_LABEL_WORDS && names_people(text)
+}
+
 /// Returns whether the word before the link to `raw` says that somebody was there: `lunch with
 /// [[Ann]]`.
 fn follows_with(sentence: &str, raw: &str) -> bool {
@@ -247,14 +258,18 @@ pub(super) fn body_link(
     targets: &TargetPages<'_>,
 ) -> RelationLink {
     let label = list_label(sentence);
-    let content_share = targets.content_share(sentence, &lead);
-    let label_share = targets.content_share("", &[label, lead[0], lead[1]]);
+    let sentence_words = without_attributes(sentence);
+    let content_share = targets.content_share(&sentence_words, &lead);
+    let clause = clause_of(&sentence_words, raw, &|word| targets.has_content(word));
+    let labels = [label, lead[0], lead[1]];
+    let label_share = targets.content_share("", &labels);
     RelationLink {
         page_slug: on.1.as_str().to_owned(),
         content_share: content_share.mean,
         label_share: label_share.mean,
-        has_all_words: content_share.has_all,
-        is_listed: [label, lead[0], lead[1]].iter().any(|text| names_people(text))
+        has_all_words: content_share.has_all && targets.content_share(&clause, &labels).has_all,
+        is_listed: is_people_label(label)
+            || lead.iter().any(|text| names_people(text))
             || follows_with(sentence, raw),
         text: plain_sentence(sentence, MAX_TEXT),
     }

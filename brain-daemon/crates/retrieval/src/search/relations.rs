@@ -13,7 +13,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::neighbours::{
-    MAX_ROWS, NameNeighbourhood, Neighbour, RelationLink, list_label, names_people,
+    MAX_ROWS, NameNeighbourhood, Neighbour, RelationLink, is_people_label, list_label, names_people,
 };
 use super::target_pages::{AnsweringLinks, TargetPages, answering_links, target_pages};
 use brain_page::each_link;
@@ -24,7 +24,7 @@ use brain_store::{Content, Reader, StoreError, unless_damaged};
 
 /// Maximum number of pages whose links are followed: pages with the name in the question, or
 /// intermediate pages.
-const MAX_STARTS: usize = 8;
+pub(super) const MAX_STARTS: usize = 8;
 /// Maximum number of linking pages considered: pages found by words and vectors first, then the
 /// newest.
 const MAX_BACKWARD: usize = 300;
@@ -126,7 +126,7 @@ pub(super) fn has_people_list(reader: &Reader, id: u64) -> Result<bool, StoreErr
     if let Some(Content { body, .. }) = content {
         each_link(&body, &|_| true, &mut |link| {
             let label = list_label(link.sentence);
-            found |= [label, link.lead[0], link.lead[1]].iter().any(|text| names_people(text));
+            found |= is_people_label(label) || link.lead.iter().any(|text| names_people(text));
         });
     }
     Ok(found)
@@ -160,8 +160,8 @@ impl FoundPage {
 
 /// A question and the pages in which its answers are searched.
 pub(super) struct RelationSearch<'a> {
-    reader: &'a Reader,
-    terms: &'a QuestionTerms,
+    pub(super) reader: &'a Reader,
+    pub(super) terms: &'a QuestionTerms,
     positions: &'a HashMap<u64, usize>,
     admits: &'a dyn Fn(u64) -> bool,
     /// Maximum number of linking pages, and of bodies that are read.

@@ -13,6 +13,7 @@ use super::lists::ListReader;
 use super::originals::original_first;
 use super::reading::Reading;
 use super::relations::{Relations, relations};
+use super::target_pages::kinds;
 use crate::embedding::{CallerPages, VectorResults};
 use brain_base::caller::Caller;
 use brain_page::month_named;
@@ -21,11 +22,12 @@ use brain_pages::preferred_source::preferred;
 use brain_questions::ParsedQuestion;
 use brain_questions::forms::question_form;
 use brain_questions::function_words::is_negated;
+use brain_questions::kinds::{is_kind_word, names_kind};
 use brain_questions::named::named_pages;
 use brain_questions::times::{Order, Times};
 use brain_search::{
-    Index, IndexError, Query, Question, QuestionTerms, RankedPage, SearchResults, Snippeter,
-    Spelling,
+    Index, IndexError, Query, Question, QuestionTerms, QuestionWord, RankedPage, SearchResults,
+    Snippeter, Spelling,
 };
 use brain_store::{Reader, StoreError, unless_damaged};
 
@@ -146,8 +148,7 @@ impl<'a> SearchRun<'a> {
         conditions: &Conditions<'_>,
     ) -> Result<Findings, Fault> {
         let vectors = self.pages_by_meaning(&terms, conditions)?;
-        let dated = DatedPages::find(self.index, &self.question, &self.parsed)
-            .map_err(|e| index_fault(&e))?;
+        let dated = self.dated_pages(&terms)?;
         self.parsed.remove_period_names(&mut terms);
         let has_times = self.parsed.times != Times::default();
         // Other rankings can reorder the text hits. A fixed depth keeps the first hits the same for
@@ -176,6 +177,24 @@ impl<'a> SearchRun<'a> {
             }
         }
         Ok(Findings { terms, text, vectors, dated, reranks })
+    }
+
+    /// Finds the pages of the period that the question names.
+    fn dated_pages(&self, terms: &QuestionTerms) -> Result<DatedPages, Fault> {
+        if self.parsed.times.period.is_none() {
+            return Ok(DatedPages::default());
+        }
+        let kind_words: Vec<&QuestionWord> =
+            terms.words.iter().filter(|word| is_kind_word(&word.text)).collect();
+        let reader = self.service.store.read(self.caller.visibility())?;
+        let is_of_kind = |id: u64| {
+            let page = reader.by_id(id).ok().flatten();
+            let kinds = page.as_ref().map(kinds).unwrap_or_default();
+            kinds.iter().any(|kind| kind_words.iter().any(|word| names_kind(word, kind)))
+        };
+        let is_of_kind = (!kind_words.is_empty()).then_some(&is_of_kind as &dyn Fn(u64) -> bool);
+        DatedPages::find(self.index, &self.question, &self.parsed, is_of_kind)
+            .map_err(|e| index_fault(&e))
     }
 
     fn search_words(&self, limit: usize, dated: &DatedPages) -> Result<SearchResults, Fault> {

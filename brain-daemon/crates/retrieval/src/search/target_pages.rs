@@ -6,7 +6,8 @@ use std::collections::HashSet;
 use brain_search::{QuestionTerms, QuestionWord, Subject, each_word};
 use brain_store::PageEntry;
 
-use brain_questions::forms::{QuestionForm, is_person, names_kind, other_forms, role_root};
+use brain_questions::forms::{QuestionForm, other_forms, role_root};
+use brain_questions::kinds::{is_person, names_kind};
 use brain_questions::relation_words::{names_relation, relation_of};
 
 /// The factor for another form of a word of the question.
@@ -63,6 +64,11 @@ impl TargetPages<'_> {
             return OTHER_FORM_FACTOR;
         }
         own
+    }
+
+    /// Returns whether a word is similar to one of the content words.
+    pub(super) fn has_content(&self, word: &str) -> bool {
+        (0..self.content.len()).any(|index| self.similarity(index, word) > 0.0)
     }
 
     /// Returns how similar a word of a label is to the content word at `index`, 0 to 1.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use brain_protocol::{Fault, SourceId};
-use brain_questions::forms::names_kind;
+use brain_questions::kinds::names_kind;
 use brain_search::QuestionWord;
 use brain_store::{LATEST, PageEntry, PageLabel};
 
@@ -38,6 +38,11 @@ impl KindPages {
     /// Creates a list of at most `max` pages.
     pub(super) fn new(max: usize) -> Self {
         Self { pages: Vec::new(), ids: HashSet::new(), is_cut: false, max }
+    }
+
+    /// Creates a list of known pages.
+    pub(super) fn of(pages: Vec<PageEntry>) -> Self {
+        Self { pages, ..Self::new(0) }
     }
 
     /// Adds a page. Returns whether more may be added.

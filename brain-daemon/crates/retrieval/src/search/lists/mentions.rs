@@ -4,8 +4,8 @@ use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 
 use brain_protocol::Fault;
-use brain_questions::forms::is_person;
 use brain_questions::function_words::is_function_word;
+use brain_questions::kinds::is_person;
 use brain_questions::mentions::{is_day_word, mention_question};
 use brain_search::{QuestionWord, Subject};
 use brain_store::PageEntry;
@@ -71,7 +71,7 @@ impl ListReader<'_> {
         }
         let noun = question.kind.map_or("pages", |at| self.typed(at)).to_owned();
         let origin = if question.is_for_links { "links" } else { "links and the text" };
-        let list = PageList { noun, pages, subjects, origin, doubt };
+        let list = PageList { noun, pages, subjects, origin, doubt, ..PageList::default() };
         Ok((!list.pages.is_empty()).then_some(list))
     }
 

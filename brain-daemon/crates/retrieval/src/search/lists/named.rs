@@ -5,15 +5,15 @@ use std::collections::HashSet;
 
 use brain_protocol::Fault;
 use brain_questions::attendance::attended_event;
-use brain_questions::forms::{is_person, names_kind};
 use brain_questions::function_words::{is_any_page, is_function_word};
+use brain_questions::kinds::{is_person, names_kind};
 use brain_questions::times::Order;
 use brain_search::Subject;
 use brain_store::PageEntry;
 
 use super::super::target_pages::kinds;
 use super::people_in_pages::people_list;
-use super::{ListReader, days, names};
+use super::{ListReader, names};
 
 /// Maximum number of pages whose names are compared with a question.
 const MAX_PAGES: usize = 500;
@@ -39,7 +39,7 @@ impl ListReader<'_> {
         };
         let of_name: Vec<usize> = words.iter().copied().filter(|at| !is_kind(at)).collect();
         if of_name.is_empty() {
-            return Ok(found.into_iter().map(|(_, page)| page).collect());
+            return self.events_of_kind(words);
         }
         let phrases = of_name.iter().map(|at| self.typed(*at));
         let mut ids: Vec<u64> = self.pages_with(phrases)?.into_iter().collect();
@@ -55,20 +55,44 @@ impl ListReader<'_> {
         }
         let fewest = found.iter().map(|(others, _)| *others).min().unwrap_or_default();
         found.retain(|(others, _)| *others == fewest);
-        let mut events: Vec<PageEntry> = found.into_iter().map(|(_, page)| page).collect();
+        self.first_in_order(found.into_iter().map(|(_, page)| page).collect())
+    }
+
+    /// Returns the events of the kind that one of `words` names: `who was at the last meeting`. None
+    /// without an order or a period, which says which of them.
+    fn events_of_kind(&self, words: &[usize]) -> Result<Vec<PageEntry>, Fault> {
+        if self.order().is_none() && self.times.period.is_none() {
+            return Ok(Vec::new());
+        }
+        let Some(word) = words.first().and_then(|at| self.terms.words.get(*at)) else {
+            return Ok(Vec::new());
+        };
+        let Some(kind) = self.kind_pages(word)?.filter(|kind| !kind.is_cut) else {
+            return Ok(Vec::new());
+        };
+        let mut events = Vec::new();
+        for page in kind.pages {
+            if self.day(&page)?.is_some() {
+                events.push(page);
+            }
+        }
+        self.first_in_order(events)
+    }
+
+    /// Returns the newest or the oldest event, if the question asks for an order; else all.
+    fn first_in_order(&self, events: Vec<PageEntry>) -> Result<Vec<PageEntry>, Fault> {
         let Some(order) = self.order() else { return Ok(events) };
         let mut dated = Vec::new();
         for event in events {
-            let days = days(self.reader, &event)?;
-            let day = days.into_iter().rfind(|day| *day <= self.today);
+            // An event that has not begun is not the last one, nor the first.
+            let day = self.day_in_order(&event, order)?.filter(|day| *day <= self.today);
             dated.extend(day.map(|day| (day, event)));
         }
         dated.sort_by_key(|(day, _)| *day);
         if order == Order::Newest {
             dated.reverse();
         }
-        events = dated.into_iter().map(|(_, event)| event).take(1).collect();
-        Ok(events)
+        Ok(dated.into_iter().map(|(_, event)| event).take(1).collect())
     }
 
     /// Returns the events that the question may mean, if it asks for the people at one of several

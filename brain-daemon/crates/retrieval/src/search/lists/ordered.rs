@@ -5,7 +5,7 @@ use brain_protocol::Fault;
 use brain_questions::function_words::{folder_word, is_item};
 use brain_questions::ordered::{OrderedQuestion, ordered_question};
 use brain_questions::times::Order;
-use brain_store::PageEntry;
+use brain_store::{PageEntry, StoreError};
 use jiff::civil::Date;
 
 use super::kinds::KindPages;
@@ -55,21 +55,12 @@ impl ListReader<'_> {
     }
 
     /// Puts pages into the order that the question asks for. `None` if there are none.
-    fn in_order(&self, kind: KindPages) -> Result<Option<OrderedPages>, Fault> {
+    pub(super) fn in_order(&self, kind: KindPages) -> Result<Option<OrderedPages>, Fault> {
         let Some(order) = self.order() else { return Ok(None) };
         let KindPages { pages, is_cut, .. } = kind;
-        let is_within = |day: &Date| {
-            let period = self.times.period.as_ref();
-            period.is_none_or(|period| (period.first..=period.last).contains(day))
-        };
         let (mut dated, mut undated) = (Vec::new(), Vec::new());
         for page in pages {
-            let mut stated = days(self.reader, &page)?.into_iter().filter(is_within);
-            let day = match order {
-                Order::Newest => stated.rfind(|day| *day <= self.today),
-                Order::Oldest => stated.next(),
-            };
-            match day {
+            match self.day_in_order(&page, order)? {
                 Some(day) => dated.push((page, day)),
                 None => undated.push(page),
             }
@@ -81,13 +72,31 @@ impl ListReader<'_> {
                 let day = local_date(page.2.created_at);
                 (page, day)
             });
-            dated.extend(created.filter(|(_, day)| is_within(day)));
+            dated.extend(created.filter(|(_, day)| self.is_within(*day)));
         }
         dated.sort_by(|(a, day), (b, other)| match order {
             Order::Newest => other.cmp(day).then(b.2.created_at.cmp(&a.2.created_at)),
             Order::Oldest => day.cmp(other).then(a.2.created_at.cmp(&b.2.created_at)),
         });
         Ok((!dated.is_empty()).then_some(OrderedPages { pages: dated, without_day, is_cut }))
+    }
+
+    /// Returns the day by which a page is ordered: the last one that it states and that has begun, or
+    /// the first one. `None` if it states none of the period of the question.
+    pub(in super::super) fn day_in_order(
+        &self,
+        page: &PageEntry,
+        order: Order,
+    ) -> Result<Option<Date>, StoreError> {
+        let mut stated = days(self.reader, page)?.into_iter().filter(|day| self.is_within(*day));
+        Ok(match order {
+            Order::Newest => stated.rfind(|day| *day <= self.today),
+            Order::Oldest => stated.next(),
+        })
+    }
+
+    fn is_within(&self, day: Date) -> bool {
+        self.times.period.as_ref().is_none_or(|it| (it.first..=it.last).contains(&day))
     }
 
     /// Returns the pages of the kind that have all other words of the question.

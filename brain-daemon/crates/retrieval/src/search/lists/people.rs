@@ -2,8 +2,9 @@
 
 use brain_protocol::Fault;
 use brain_questions::attendance::attended_event;
-use brain_questions::forms::{is_person, question_form};
+use brain_questions::forms::question_form;
 use brain_questions::function_words::is_function_word;
+use brain_questions::kinds::is_person;
 use brain_search::QuestionWord;
 use brain_store::{PageEntry, StoreError};
 

@@ -1,6 +1,7 @@
 //! Sentences that say who was at an event: `Present were Ann and Bo.`, `Ann and Bo took part.` No
 //! I/O.
 
+use brain_questions::function_words::{is_negation, names_absence};
 use brain_questions::relation_words::names_attendance;
 
 use super::folded_words;
@@ -8,6 +9,8 @@ use super::names_in_text::{link_in, split_names};
 
 /// Maximum number of words around the names of a sentence.
 const MAX_OTHER_WORDS: usize = 4;
+/// Maximum number of words before the colon of a list.
+const MAX_LABEL_WORDS: usize = 8;
 /// Maximum number of words of a name.
 const MAX_NAME_WORDS: usize = 5;
 /// Words that say that somebody was there, besides labels such as `present`.
@@ -25,7 +28,7 @@ const THERE: [&str; 11] = [
     "asistieron",
 ];
 /// Verbs and other words around the names.
-const OTHERS: [&str; 34] = [
+const OTHERS: [&str; 32] = [
     "was",
     "were",
     "is",
@@ -35,7 +38,6 @@ const OTHERS: [&str; 34] = [
     "the",
     "all",
     "both",
-    "also",
     "took",
     "us",
     "war",
@@ -47,7 +49,6 @@ const OTHERS: [&str; 34] = [
     "hat",
     "mit",
     "die",
-    "auch",
     "etait",
     "etaient",
     "sont",
@@ -102,6 +103,12 @@ fn sentences(line: &str) -> Vec<&str> {
 fn people_of(sentence: &str) -> Option<(String, Vec<String>)> {
     let sentence = sentence.trim().trim_start_matches(['-', '*', ' ']);
     let ends: Vec<usize> = sentence.match_indices(' ').map(|(at, _)| at).collect();
+    if let Some((label, names)) = sentence.split_once(':').filter(|(label, _)| is_label(label)) {
+        let names = split_names(names.trim());
+        if !names.is_empty() && names.iter().all(|name| is_name(name)) {
+            return Some((label.trim().to_owned(), names));
+        }
+    }
     let before = ends.iter().take(MAX_OTHER_WORDS).rev().map(|at| sentence.split_at(*at));
     let after = ends.iter().rev().take(MAX_OTHER_WORDS).rev().map(|at| {
         let (names, words) = sentence.split_at(*at);
@@ -112,6 +119,16 @@ fn people_of(sentence: &str) -> Option<(String, Vec<String>)> {
         let is_list = says_there(words) && !names.is_empty() && names.iter().all(|n| is_name(n));
         is_list.then(|| (words.trim_matches([' ', ':']).to_owned(), names))
     })
+}
+
+/// Returns whether the words before a colon end with one that says that somebody was there: `Three
+/// board members were present`.
+fn is_label(text: &str) -> bool {
+    let words = folded_words(text);
+    words.len() <= MAX_LABEL_WORDS
+        && words.last().is_some_and(|word| names_attendance(word) || THERE.contains(&word.as_str()))
+        && words.iter().any(|word| OTHERS.contains(&word.as_str()))
+        && !words.iter().any(|word| is_negation(word) || names_absence(word) || word == "also")
 }
 
 /// Returns whether a text only says that somebody was there.
@@ -160,6 +177,11 @@ mod tests {
             ("Étaient présents Ann et Bo.", "Étaient présents", 2),
             ("Estuvieron presentes Ana y Luis.", "Estuvieron presentes", 2),
             ("Asistieron Ana, Luis y Eva.", "Asistieron", 3),
+            (
+                "The board met. Three members were present: [[Ann]], [Bo](people/bo), and Cy.",
+                "Three members were present",
+                3,
+            ),
         ] {
             let (found, names) = listed_in_sentence(body).unwrap_or_default();
             assert_eq!((found.as_str(), names.len()), (words, count), "{body}: {names:?}");
@@ -175,6 +197,9 @@ mod tests {
             "People were kind.",
             "Present Ann with the award.",
             "Present were Ann and two of her friends.",
+            "Ann was also present.",
+            "Two members were not present: Ann and Bo.",
+            "The attendee list was tight: Ann came in with questions.",
             "Ann took part of the cake.",
             "The present was nice. Ann was happy.",
             "```\nPresent were Ann and Bo.\n```",

@@ -16,7 +16,9 @@ use super::kinds::{CUT_DOUBT, KindPages};
 use super::labels::labelled_values;
 use super::names_in_text::link_in;
 use super::people_in_pages::linked_page;
-use super::{ListAnswer, ListEntry, ListReader, PageList, folded_words, names, relations};
+use super::{
+    ListAnswer, ListEntry, ListReader, PageList, folded_words, names, ranked_by_day, relations,
+};
 
 /// The similarity of a word and a key that mean the same.
 const MIN_SIMILARITY: f32 = 0.8;
@@ -59,6 +61,11 @@ impl ListReader<'_> {
         for at in content.iter().take(KIND_WORDS) {
             let Some(kind) = self.small_kind(*at)? else { continue };
             let Some(list) = self.with_values_of_kind(&content, *at, kind)? else { continue };
+            // `the first book that I finished`
+            if self.order().is_some() {
+                let ordered = self.in_order(KindPages::of(list.pages))?;
+                return Ok(ordered.and_then(|list| ranked_by_day(list, admits)));
+            }
             let ids = list.pages.iter().map(|page| page.2.id).filter(|id| admits(*id));
             let weighted = ids.map(|id| (id, VALUE_WEIGHT));
             return Ok(relations(weighted, HashSet::new(), "it has the value"));
