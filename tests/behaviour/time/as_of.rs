@@ -217,7 +217,7 @@ fn answers(f: &Fixture, at: Option<&str>) -> Vec<String> {
 fn a_past_state_answers_as_the_present_did() {
     let f = Fixture::new("2027-03-15T12:00:00Z");
     let text = |n: usize, round: usize| {
-        let word = if (n + round) % 3 == 0 { "tide" } else { "harbour" };
+        let word = if (n + round).is_multiple_of(3) { "tide" } else { "harbour" };
         let tag = if (n + round) % 2 == 1 { "odd" } else { "even" };
         let to = (n * 7 + round) % 20;
         format!(

@@ -69,6 +69,7 @@ mod language;
 mod markup;
 mod match_table;
 mod merge_policy;
+mod mistyped_words;
 mod name_key;
 mod name_query;
 #[cfg(test)]

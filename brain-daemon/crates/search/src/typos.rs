@@ -21,21 +21,19 @@ use super::{
     document::{Analyzer, PageTerms},
     encoding::{GAP_MARK, TERM_MARK},
     fold::{BuildTermHasher, hash},
-    language::{is_stop_word, is_stop_word_of_any_language, stem},
+    language::{Lang, is_stop_word, stem},
+    mistyped_words::{has_digits, is_long_enough, words_that_may_be_mistyped},
     name_query::NameQuery,
     plan::Plan,
-    query::{Query, Unit},
+    query::Query,
     replaced_word::with_word,
     schema::Fields,
-    token::Kind,
     view::View,
     visible_pages::VisiblePages,
 };
 
 type Result<T> = tantivy::Result<T>;
 
-/// Minimum letters of a word that is corrected.
-const MIN_LETTERS: usize = 4;
 /// Minimum letters of a word in which two may be wrong.
 const LONG_LETTERS: usize = 9;
 /// A word is rare if at most `1 + pages / RARE_DIVISOR` pages contain it.
@@ -110,17 +108,7 @@ pub(super) fn correct(
         if !words.contains(&word.as_str()) {
             continue;
         }
-        // A word of some page is right, or has a small error: a distant word is another word.
-        let max_distance = if pages > 0 { 1 } else { max_distance(&word) };
-        let part = ComparedPart::Whole;
-        let mut neighbours = neighbours(&word, max_distance, part, (view, visible), fields)?;
-        if pages > 0 {
-            neighbours.retain(|it| it.pages() >= pages * MIN_PAGE_RATIO);
-        }
-        neighbours.retain(|it| !is_stop_word(&it.text, &plan.languages));
-        let nearest = neighbours.first().map_or(0, |it| it.distance);
-        neighbours.retain(|it| it.distance == nearest);
-        neighbours.truncate(MAX_SPELLINGS);
+        let neighbours = corrections(&word, pages, &plan.languages, (view, visible, fields))?;
         let Some(best) = neighbours.first() else { continue };
         text = with_word(&text, &word, &best.text);
         is_certain &= pages == 0;
@@ -154,6 +142,26 @@ pub(super) fn correct(
         plan.names = NameQuery::new(&query, is_being_typed);
     }
     Ok(Some(Spelling { query, spellings, explaining, groups }))
+}
+
+/// Returns the most likely spellings of a word that `pages` pages have. All have the same distance.
+fn corrections(
+    word: &str,
+    pages: u64,
+    languages: &[Lang],
+    (view, visible, fields): (&View, Option<&VisiblePages>, Fields),
+) -> Result<Vec<SimilarWord>> {
+    // A word of some page is right, or has a small error: a distant word is another word.
+    let max_distance = if pages > 0 { 1 } else { max_distance(word) };
+    let mut found = neighbours(word, max_distance, ComparedPart::Whole, (view, visible), fields)?;
+    if pages > 0 {
+        found.retain(|it| it.pages() >= pages * MIN_PAGE_RATIO);
+    }
+    found.retain(|it| !is_stop_word(&it.text, languages));
+    let nearest = found.first().map_or(0, |it| it.distance);
+    found.retain(|it| it.distance == nearest);
+    found.truncate(MAX_SPELLINGS);
+    Ok(found)
 }
 
 /// Returns a spelling as a word of a page: a stem is replaced by a word near `typed` that has it;
@@ -192,58 +200,6 @@ fn displayed(
     }
     // The stem can be a word itself: only other words than stems are listed.
     Ok((!has_words).then(|| text.clone()))
-}
-
-/// Returns the folded words of the question that may be mistyped. Excludes quoted words, numbers,
-/// codes and parts of URLs and e-mail addresses.
-fn words_that_may_be_mistyped(question: &Question) -> Vec<&str> {
-    let query = &question.query;
-    let texts = || {
-        query.units.iter().filter_map(|(unit, words)| match unit {
-            Unit::Words(text) => Some((text.as_str(), words)),
-            _ => None,
-        })
-    };
-    let has_lowercase = texts().any(|(text, _)| text.contains(char::is_lowercase));
-    let (mut mistyped, mut has_last_word) = (Vec::new(), false);
-    for (text, words) in texts() {
-        let mut compound_end = 0;
-        for word in words {
-            if word.kind == Kind::Whole {
-                compound_end = word.range.end;
-            }
-            let source = text.get(word.range.clone()).unwrap_or_default();
-            let is_code = has_digits(&word.text)
-                || (has_lowercase && !source.contains(char::is_lowercase) && has_capitals(source));
-            if word.kind == Kind::Word {
-                // A question may be in another language than all pages.
-                has_last_word = word.range.start >= compound_end
-                    && !is_code
-                    && is_long_enough(&word.text)
-                    && !is_stop_word_of_any_language(&word.text);
-                if has_last_word {
-                    mistyped.push(word.text.as_str());
-                }
-            }
-        }
-    }
-    // The last word is unfinished: pages need not have it.
-    if has_last_word && question.is_being_typed && query.text.ends_with(char::is_alphanumeric) {
-        mistyped.pop();
-    }
-    mistyped
-}
-
-fn is_long_enough(word: &str) -> bool {
-    word.chars().nth(MIN_LETTERS - 1).is_some()
-}
-
-fn has_digits(word: &str) -> bool {
-    word.contains(char::is_numeric)
-}
-
-fn has_capitals(text: &str) -> bool {
-    text.contains(char::is_uppercase)
 }
 
 /// A word of the pages that differs little from a word of the question.

@@ -6,7 +6,7 @@
 //! loses nothing.
 
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::{fs, io};
 
 use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTableMetadata};
@@ -16,7 +16,7 @@ use super::error::with_damage_report;
 use super::shared_state::SharedState;
 use super::store_file::{OpenDatabase, open_closed};
 use super::temporary_file::sweep;
-use super::{Store, StoreError, StoreOptions, meta, tables as t};
+use super::{StoreError, StoreOptions, meta, tables as t};
 use brain_base::home::free_bytes;
 
 /// Maximum bytes copied by a start, so that it takes seconds.
@@ -51,34 +51,6 @@ impl SpaceUsage {
     /// `min_returned_bytes` more than that.
     fn limit(self) -> u64 {
         self.in_use.saturating_add(self.in_use.max(self.min_returned_bytes))
-    }
-}
-
-/// A count of the space that the tables occupy. It reads all of them, and does not keep the store
-/// open: otherwise a daemon that ends during the count would leave a file that was not closed.
-pub struct SpaceCount {
-    txn: ReadTransaction,
-    path: PathBuf,
-}
-
-impl Store {
-    /// Begins a count.
-    ///
-    /// # Errors
-    /// When the file cannot be read.
-    pub fn count_space(&self) -> Result<SpaceCount, StoreError> {
-        let view = self.shared.begin_read()?;
-        Ok(SpaceCount { txn: view.txn, path: self.path().to_owned() })
-    }
-}
-
-impl SpaceCount {
-    /// Returns the space in bytes.
-    ///
-    /// # Errors
-    /// When the file cannot be read, or the store was closed meanwhile.
-    pub fn bytes_in_use(self) -> Result<u64, StoreError> {
-        with_damage_report(&self.path, || bytes_in_use(&self.txn))
     }
 }
 
@@ -212,7 +184,7 @@ pub(super) fn on_disk(path: &Path) -> io::Result<u64> {
 }
 
 /// Returns the space of the tables, including gaps in their pages.
-fn bytes_in_use(txn: &ReadTransaction) -> Result<u64, StoreError> {
+pub(super) fn bytes_in_use(txn: &ReadTransaction) -> Result<u64, StoreError> {
     let mut bytes = 0;
     macro_rules! add {
         ($($table:ident),*) => {$(

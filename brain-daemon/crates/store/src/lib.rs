@@ -108,6 +108,7 @@ mod sources;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod sources_tests;
+mod space_count;
 mod spool;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
@@ -149,7 +150,7 @@ pub use act::{Act, acting, current_act};
 pub use attachments::NamedAttachment;
 pub use broken_links::{BrokenLinkEntry, BrokenLinkList};
 pub use change::{Change, CommitHook};
-pub use compaction::{SpaceCount, SpaceUsage};
+pub use compaction::SpaceUsage;
 pub use damaged_page::DamagedPage;
 pub use error::{StoreError, StoreFailure, unless_damaged};
 pub use former_names::FormerNames;
@@ -176,6 +177,7 @@ pub use replica::{MAX_SHARED_ATTACHMENT, waited_for_log};
 pub use restore::{restore, restore_replica};
 pub use shared_log::{AppendResult, FollowResult, LogBatch, LogPosition, RemoteChanges, SharedLog};
 pub use shared_state::Sources;
+pub use space_count::SpaceCount;
 pub use spool::{spool_path, spooled_jobs};
 pub use steps::{HistorySize, LastHolder};
 pub use store::{ReaderFactory, Store};
