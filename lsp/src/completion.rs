@@ -22,7 +22,8 @@ use crate::text::Text;
 
 /// Maximum number of items of a list.
 const MAX_ITEMS: usize = 50;
-/// Maximum number of pages of a list: more than a menu shows. Each is read from the store at each key.
+/// Maximum number of pages of a list: more than a menu shows. Each is read from the store at each
+/// key.
 const MAX_PAGES: u32 = 30;
 
 /// What is being typed at the cursor, with the position of its first byte.

@@ -113,8 +113,8 @@ pub fn serve(daemon: &Daemon) -> bool {
     is_orderly
 }
 
-/// Returns the messages of standard input, until it ends. A message that cannot be read is left out:
-/// some clients omit the result of a response.
+/// Returns the messages of standard input, until it ends. A message that cannot be read is left
+/// out: some clients omit the result of a response.
 fn input() -> Receiver<Message> {
     let (sender, messages) = mpsc::channel();
     thread::spawn(move || {

@@ -45,8 +45,8 @@ impl OwnPlace {
     }
 }
 
-/// Returns a target that leads to a page, in the form of the target of `link`: a name or a path, with
-/// the extension or without.
+/// Returns a target that leads to a page, in the form of the target of `link`: a name or a path,
+/// with the extension or without.
 pub(crate) fn in_form_of(link: &LinkSpan, own: &OwnPlace, page: &EditorPage) -> String {
     let old = link.path();
     if !link.is_wiki {

@@ -176,8 +176,8 @@ fn a_clock_that_was_ahead_once_dates_only_what_it_saw() {
     assert_eq!(at("2031-01-01"), Ok("v4\n".into()));
 }
 
-/// What the brain answers now or at a time: hits with their titles, pages with a tag, and links to a
-/// page, all sorted.
+/// What the brain answers now or at a time: hits with their titles, pages with a tag, and links to
+/// a page, all sorted.
 fn answers(f: &Fixture, at: Option<&str>) -> Vec<String> {
     let ask = |request: PastRequest| match at {
         Some(at) => f.as_of(at, request).map(|reply| *reply.reply),

@@ -1,5 +1,5 @@
-//! Reads calendars (iCalendar, RFC 5545, and vCalendar 1.0): a file, or a directory of them, such as
-//! that of khal or vdirsyncer.
+//! Reads calendars (iCalendar, RFC 5545, and vCalendar 1.0): a file, or a directory of them, such
+//! as that of khal or vdirsyncer.
 //!
 //! A page has an event with all its instances. The moved instances of a series have its UID, and
 //! can stand before it or alone.

@@ -175,8 +175,8 @@ impl LocalModel {
         let space = VectorSpace {
             model: facts.name.clone(),
             identity: format!(
-                "local rounded weights={} tokenizer={tokenizer_sha256} pooling={:?} tokens={} lower={} \
-                 query={:?} document={:?}",
+                "local rounded weights={} tokenizer={tokenizer_sha256} pooling={:?} tokens={} \
+                 lower={} query={:?} document={:?}",
                 facts.sha256,
                 card.pooling,
                 card.max_tokens,

@@ -125,8 +125,8 @@ impl IndexFollower {
         Ok(())
     }
 
-    /// Returns an index of another store that begins with the pages of this one. Its hook pushes the
-    /// changes of that store, which stay in memory. `None` if this index is not complete.
+    /// Returns an index of another store that begins with the pages of this one. Its hook pushes
+    /// the changes of that store, which stay in memory. `None` if this index is not complete.
     pub fn fork(&self) -> Option<IndexFork> {
         let (index, seq) = self.get().filter(|_| self.is_complete())?.fork()?;
         let follower = Self::new(self.dir.clone());

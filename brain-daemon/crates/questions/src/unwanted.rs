@@ -236,13 +236,10 @@ pub fn unwanted(question: &str) -> Option<Unwanted> {
     let is_question = question.trim_end().ends_with('?');
     let is_sentence =
         words.all[..first].iter().any(|it| SENTENCE_WORDS.contains(&it.text.as_str()));
-    let asks_for_pages = match is_clear {
-        true => words.all[..first].iter().any(|it| is_page_word(&it.text)),
-        false => false,
-    };
+    let names_pages = words.all[..first].iter().any(|it| is_page_word(&it.text));
+    let asks_for_pages = (is_clear && names_pages) || words.ask_what_there_is(first);
     let topic = words.topic_words(first);
     let is_long = topic.len() > MAX_TOPIC_WORDS;
-    let asks_for_pages = asks_for_pages || words.ask_what_there_is(first);
     let is_other = (is_question || is_sentence) && !asks_for_pages;
     if is_other || is_long || words.is_action(mark_end) {
         return None;

@@ -165,8 +165,8 @@ fn corrections(
 }
 
 /// Returns a spelling as a word of a page: a stem is replaced by a word near `typed` that has it;
-/// `None` if there is none. Callers who can see some sources only get the stem: the word may be that
-/// of another page.
+/// `None` if there is none. Callers who can see some sources only get the stem: the word may be
+/// that of another page.
 fn displayed(
     typed: &str,
     spelling: &SimilarWord,

@@ -2,9 +2,9 @@
 //!
 //! A step never counts as earlier than the one before it. So if the clock stood in the future once
 //! and was put right, all later steps have that future time. A step that was made cannot be later
-//! than now. For those that are, what the clock said counts again, in the order of the changes: each
-//! is as early as the earliest of the clock's times of it and of later ones, but not before the
-//! last step whose time is not in the future.
+//! than now. For those that are, what the clock said counts again, in the order of the changes:
+//! each is as early as the earliest of the clock's times of it and of later ones, but not before
+//! the last step whose time is not in the future.
 
 use super::StoreError;
 use super::record::StepRecord;

@@ -1,5 +1,5 @@
-//! The little of CSS that changes what text means: bold, italic, struck, raised, lowered and code, by
-//! class.
+//! The little of CSS that changes what text means: bold, italic, struck, raised, lowered and code,
+//! by class.
 //!
 //! Programs such as calibre write classes in place of `<b>` and `<i>`.
 

@@ -145,8 +145,8 @@ pub(super) fn tokens(
     }
 }
 
-/// Sorts texts by length, longest first, and returns batches of at most `max_texts` texts of similar
-/// length.
+/// Sorts texts by length, longest first, and returns batches of at most `max_texts` texts of
+/// similar length.
 pub(super) fn batches(texts: &mut [TextTokens], max_texts: usize) -> Vec<Range<usize>> {
     texts.sort_by_key(|tokens| (std::cmp::Reverse(tokens.ids.len()), tokens.text_index));
     let (mut batches, mut begin) = (Vec::new(), 0);

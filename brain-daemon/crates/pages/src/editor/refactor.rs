@@ -34,8 +34,8 @@ struct Rewrites {
     texts: Vec<OpenDocument>,
 }
 
-/// The pages that a request is limited to, by their ids; all pages if `None`. Such a request is for a
-/// change that was made before.
+/// The pages that a request is limited to, by their ids; all pages if `None`. Such a request is for
+/// a change that was made before.
 pub(super) struct Only(pub(super) Option<BTreeMap<u64, PageEntry>>);
 
 impl Only {

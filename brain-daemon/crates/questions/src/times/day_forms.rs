@@ -168,7 +168,8 @@ impl TimeParser<'_> {
         self.short_year(at + 1).filter(|year| is_beside && *year >= 2000)
     }
 
-    /// Returns the year of two digits after a day at the end of a question: `May 17, 24`, `17. Mai 24`.
+    /// Returns the year of two digits after a day at the end of a question: `May 17, 24`,
+    /// `17. Mai 24`.
     fn short_year_after_day(&self, end: usize) -> Option<(i16, usize)> {
         let is_after_comma = self.gap_after(end.checked_sub(1)?).starts_with(',');
         let is_after_month =

@@ -2,8 +2,8 @@
 //!
 //! In `[[Kate]], who led the seed round, and [[Sarah]], who joined later`, nothing says that Kate
 //! joined. What stands before a link can be about it (`investors include [[Kate]] and [[Sarah]]`),
-//! except a relative clause about an earlier link. What follows is about it up to the next comma, or
-//! as a relative clause, a short apposition, or the end of a list of links.
+//! except a relative clause about an earlier link. What follows is about it up to the next comma,
+//! or as a relative clause, a short apposition, or the end of a list of links.
 
 use std::ops::Range;
 

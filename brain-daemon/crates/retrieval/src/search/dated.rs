@@ -75,8 +75,8 @@ impl DatedPages {
     }
 
     /// Finds the pages of the period that the question names: those that state one of its days,
-    /// mention it, or were written on it. `is_of_kind` returns whether a page is of the kind that the
-    /// question names; `None` if it names none.
+    /// mention it, or were written on it. `is_of_kind` returns whether a page is of the kind that
+    /// the question names; `None` if it names none.
     ///
     /// # Errors
     /// As [`Index::search`].
@@ -170,7 +170,8 @@ impl DatedPages {
 }
 
 /// Returns the last reading of a period without a year that has pages: `in March`. If the question
-/// names a kind of pages (`journal 17th of May`), the last one whose days such a page states, if any.
+/// names a kind of pages (`journal 17th of May`), the last one whose days such a page states, if
+/// any.
 fn last_with_pages(
     period: Period,
     text: &str,

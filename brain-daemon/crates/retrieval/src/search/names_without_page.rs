@@ -1,5 +1,5 @@
-//! Persons to whom a page links, but who have no page: `[[Kate Anderson]]` in `Present were [[Ulrich]]
-//! and [[Kate Anderson]].`
+//! Persons to whom a page links, but who have no page: `[[Kate Anderson]]` in `Present were
+//! [[Ulrich]] and [[Kate Anderson]].`
 
 use std::collections::{HashMap, HashSet};
 

@@ -90,8 +90,8 @@ pub(in crate::payload) fn form(
     )
 }
 
-/// Returns a raised or lowered text in a form that joins neither text beside it: `⁶`, `st`, `^(n+1)`.
-/// `before` and `after` are the characters beside it, unless these are blanks.
+/// Returns a raised or lowered text in a form that joins neither text beside it: `⁶`, `st`,
+/// `^(n+1)`. `before` and `after` are the characters beside it, unless these are blanks.
 #[must_use]
 pub fn raised_text(
     text: &str,

@@ -58,8 +58,8 @@ impl ListReader<'_> {
         self.first_in_order(found.into_iter().map(|(_, page)| page).collect())
     }
 
-    /// Returns the events of the kind that one of `words` names: `who was at the last meeting`. None
-    /// without an order or a period, which says which of them.
+    /// Returns the events of the kind that one of `words` names: `who was at the last meeting`.
+    /// None without an order or a period, which says which of them.
     fn events_of_kind(&self, words: &[usize]) -> Result<Vec<PageEntry>, Fault> {
         if self.order().is_none() && self.times.period.is_none() {
             return Ok(Vec::new());

@@ -81,8 +81,8 @@ impl ListReader<'_> {
         Ok((!dated.is_empty()).then_some(OrderedPages { pages: dated, without_day, is_cut }))
     }
 
-    /// Returns the day by which a page is ordered: the last one that it states and that has begun, or
-    /// the first one. `None` if it states none of the period of the question.
+    /// Returns the day by which a page is ordered: the last one that it states and that has begun,
+    /// or the first one. `None` if it states none of the period of the question.
     pub(in super::super) fn day_in_order(
         &self,
         page: &PageEntry,
