@@ -242,6 +242,11 @@ fn a_folder_is_renamed_by_one_entry() {
     wait_text(&vault.join("d.md"), "[[w/a]]\n");
     wait_text(&vault.join("w/b.md"), "[c](../c.md)\n");
     wait_text(&vault.join("w/p.png"), "png");
+
+    // A former file that comes back is a page again.
+    fs::create_dir_all(vault.join("jobs/2026")).unwrap();
+    fs::write(vault.join("jobs/2026/b.md"), "[c](../c.md)\n").unwrap();
+    wait_for("the page", || has_page(&home, ["get", "vault:jobs/2026/b"]));
 }
 
 #[test]

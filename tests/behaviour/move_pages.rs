@@ -129,6 +129,28 @@ fn a_page_that_moves_back_keeps_its_file_after_a_kill() {
 }
 
 #[test]
+fn a_file_that_comes_back_to_the_former_path_is_a_page_and_stays() {
+    let home = TestHome::new();
+    let daemon = home.daemon();
+    let vault = vault(&home, &[("a.md", "Mine.\n")]);
+    home.json(["mv", "a", "b", "--source", "vault"]);
+    home.json(["mv", "b", "a", "--source", "vault"]);
+    home.json(["mv", "a", "c", "--source", "vault"]);
+    // A sync program or a backup brings the former files back.
+    for name in ["a.md", "b.md"] {
+        fs::write(vault.join(name), "Mine.\n").unwrap();
+    }
+    let synced = home.json(["sync", "vault"]);
+    let pages = || slugs(&home.json(["list", "--source", "vault", "--sort", "slug"])["pages"]);
+    assert_eq!(pages(), ["a", "b", "c"], "{synced}");
+    daemon.kill();
+    let _daemon = home.daemon();
+    home.json(["sync", "vault"]);
+    assert_eq!(pages(), ["a", "b", "c"]);
+    assert_eq!(fs::read_to_string(vault.join("a.md")).unwrap(), "Mine.\n");
+}
+
+#[test]
 fn mv_never_takes_the_slug_of_another_page() {
     let home = TestHome::new();
     let _daemon = home.daemon();

@@ -33,7 +33,7 @@ use brain_base::caller::{Caller, Visibility};
 use brain_base::clock::Clock;
 use brain_base::home::Home;
 use brain_files::{Tree, is_away};
-use brain_store::{Content, PageRecord, Reader, Store, StoreError};
+use brain_store::{Content, FileState, PageRecord, Reader, Store, StoreError};
 
 /// Why the directory of a source cannot be used, if another machine of a shared brain has it.
 pub const OF_ANOTHER_MACHINE: &str =
@@ -250,6 +250,46 @@ impl FileService {
             tracing::info!(files = ids.len(), failed, "outbox replayed");
         }
         failed
+    }
+
+    /// Processes the outbox rows that remove the files at the former paths of moved pages, which
+    /// are there only if they could not be moved. A row that waited would remove a file that comes
+    /// back to such a path. Rows that are not processed are tried at the next start.
+    pub(crate) fn remove_former_files<'a>(
+        &self,
+        source: &SourceId,
+        former_paths: impl Iterator<Item = &'a str>,
+    ) {
+        let removed = self.removal_rows(source, former_paths.collect()).map(|ids| {
+            // A failure is tried again with those of other files.
+            ids.into_iter().for_each(|id| drop(self.update_file_by_id(id, None)));
+        });
+        if let Err(error) = removed {
+            tracing::warn!(%error, %source, "former paths of moved pages not checked");
+        }
+    }
+
+    /// Returns the latest outbox row that removes a file, of each of these paths.
+    fn removal_rows(
+        &self,
+        source: &SourceId,
+        mut paths: HashSet<&str>,
+    ) -> Result<Vec<u64>, StoreError> {
+        let reader = self.store.read(Visibility::All)?;
+        let mut found = Vec::with_capacity(paths.len());
+        // The rows of the latest moves have the highest ids.
+        for id in reader.outbox()?.into_iter().rev() {
+            if paths.is_empty() {
+                break;
+            }
+            let row = reader.outbox_row(id)?.filter(|row| {
+                row.target_state == FileState::Purged && row.source == source.as_str()
+            });
+            if row.is_some_and(|row| paths.remove(row.path.as_str())) {
+                found.push(id);
+            }
+        }
+        Ok(found)
     }
 
     /// Flushes written files to disk, and drops their outbox rows. Before that, preserves

@@ -94,11 +94,7 @@ impl PageService {
                     self.move_on_disk(&plan.moves, from, to);
                 }
                 let mut warnings = self.update_files(&written);
-                // Removes files at former paths that could not be moved.
-                let mut moved = plan.moves.pages.values();
-                if is_new && moved.any(|it| plan.moves.root.join(&it.old_path).exists()) {
-                    self.files.replay_outbox();
-                }
+                self.files.remove_former_files(&plan.moves.source, plan.former_paths());
                 warnings.extend(not_moved(&plan.moves.root, &plan.moves.folders));
                 return Ok(plan.reply(warnings));
             }
@@ -426,6 +422,10 @@ impl MovePlan {
         }
         written.extend(self.updates.write(transaction, &self.change, now)?);
         Ok(Some(written))
+    }
+
+    fn former_paths(&self) -> impl Iterator<Item = &str> {
+        self.moved.iter().map(|(id, _)| self.moves.pages[id].old_path.as_str())
     }
 
     fn reply(&self, warnings: Vec<String>) -> RefactorReply {

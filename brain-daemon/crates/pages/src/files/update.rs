@@ -97,7 +97,7 @@ impl FileUpdate<'_> {
             FileState::Present => return self.put(reader, &own),
             FileState::Trashed => self.tree.trash(path, &own, strict, id),
             // A page that moved away and back again has its former path now.
-            FileState::Purged if self.is_of_another_page(&reader)? => return Ok(None),
+            FileState::Purged if self.is_of_another_page(&reader)? => Ok(FileOutcome::Done),
             FileState::Purged => self.tree.purge(path, &own, true, id),
             FileState::TrashPurged => self.tree.purge(path, &own, false, id),
         };

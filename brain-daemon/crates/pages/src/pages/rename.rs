@@ -150,14 +150,13 @@ impl PageService {
         let report = self.files.update_file(&plan.source, moved, None);
         let mut warnings = report.warnings();
         warnings.extend(self.update_files(others));
-        // Removes the file at the former path if it could not be moved.
-        let former_path = self.files.file_path_of(&plan.source, &plan.record.source_path);
-        if let Some(path) = former_path.filter(|path| path.exists()) {
-            self.files.replay_outbox();
-            let is_new = report.path.canonicalize().ok() == path.canonicalize().ok();
-            if path.exists() && !is_new {
-                warnings.push(format!("the file {} was not moved", path.display()));
-            }
+        let former_path = plan.record.source_path.as_str();
+        self.files.remove_former_files(&plan.source, std::iter::once(former_path));
+        let former_path = self.files.file_path_of(&plan.source, former_path);
+        if let Some(path) = former_path.filter(|path| path.exists())
+            && report.path.canonicalize().ok() != path.canonicalize().ok()
+        {
+            warnings.push(format!("the file {} was not moved", path.display()));
         }
         MoveReply {
             status: PageChange::Renamed,
