@@ -111,7 +111,8 @@ fn changes_from_both_sides_end_equal<'a, P: SyncProgram>(
 fn wait_for_rest(sides: &[Side; 2], program: &mut impl SyncProgram) {
     // Brain writes a file again after a minute if another program was in its way.
     let deadline = Instant::now() + 3 * TEST_TIMEOUT;
-    let mut quiet_rounds = 0;
+    let (mut quiet_rounds, mut equal_rounds) = (0, 0);
+    let mut former_differences = Vec::new();
     let mut former: Option<[Snapshot; 2]> = None;
     while quiet_rounds < 2 {
         program.synchronise();
@@ -126,6 +127,11 @@ fn wait_for_rest(sides: &[Side; 2], program: &mut impl SyncProgram) {
             .collect();
         quiet_rounds = if differences.is_empty() { quiet_rounds + 1 } else { 0 };
         former = Some(snapshots);
+        equal_rounds = if differences == former_differences { equal_rounds + 1 } else { 0 };
+        if equal_rounds == 10 && differences.iter().all(|line| line.starts_with("other file")) {
+            program.compare_all();
+        }
+        former_differences.clone_from(&differences);
         assert!(Instant::now() < deadline, "no rest: {differences:#?}");
     }
 }

@@ -17,6 +17,9 @@ pub(crate) trait SyncProgram: Send {
 
     /// Runs the program once, or gives it time if it runs by itself.
     fn synchronise(&mut self);
+
+    /// Makes the next run compare all files, if the program can forget a difference.
+    fn compare_all(&mut self) {}
 }
 
 /// Pause between two runs of a program that does not run by itself.
@@ -86,6 +89,12 @@ impl SyncProgram for Bisync<'_> {
         command.args(self.needs_resync.then_some("--resync"));
         let result = run(command, b"");
         self.needs_resync = result.code != 0;
+    }
+
+    /// The state that it keeps can have a change that was made while it ran, and that it did not
+    /// copy.
+    fn compare_all(&mut self) {
+        self.needs_resync = true;
     }
 }
 
