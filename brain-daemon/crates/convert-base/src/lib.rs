@@ -5,6 +5,7 @@
 //! `docs/import.md` describes the lines that an output has.
 
 mod format;
+mod hidden_text;
 mod kinds;
 mod limited_reader;
 mod months;
@@ -18,6 +19,7 @@ mod unique_names;
 
 pub use brain_page::is_entity;
 pub use format::{ConvertError, Format, convert, convert_with, recognise};
+pub use hidden_text::{count_words, hidden_text};
 pub use limited_reader::LimitedReader;
 pub use months::MONTHS;
 pub use output::Output;

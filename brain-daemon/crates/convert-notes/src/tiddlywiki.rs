@@ -21,7 +21,7 @@ use brain_page::{MediaType, payload};
 
 use brain_convert_base::{ConvertError, Format, Output, Sample, Tree};
 use brain_convert_base::{Page, Paths, Value};
-use brain_convert_base::{fenced, literal_text};
+use brain_convert_base::{fenced, hidden_text, literal_text};
 use entry::{Found, Location, load};
 use links::{Entry, Links};
 use tiddler::{Kind, Tiddler, date, list};
@@ -320,7 +320,12 @@ fn body(
         "text/markdown" | "text/x-markdown" => markdown::with_links(text, links),
         _ if text.trim().is_empty() => String::new(),
         "text/html" => match payload(MediaType::Html, text.as_bytes()) {
-            Ok(payload) => payload.document.body.to_string(),
+            Ok(payload) => {
+                if let Some(reason) = hidden_text(payload.hidden_words) {
+                    out.lost(&links.page.from, &reason)?;
+                }
+                payload.document.body.to_string()
+            }
             Err(error) => {
                 out.lost(&links.page.from, &format!("its HTML stays as code: {error}"))?;
                 fenced("html", text)
