@@ -171,7 +171,8 @@ fn set_fields(links: &mut PageLinks<'_, '_>, properties: Vec<(String, String)>) 
         } else if date.is_some() {
             (name, date.map(Value::Text))
         } else {
-            let list = pages(links, text).or_else(|| links.files(text));
+            let list = pages(links.catalog, links.vault, links.folder, text);
+            let list = list.or_else(|| links.files(text));
             (name, list.map(Value::List))
         };
         let value = value.unwrap_or_else(|| Value::Text(text.to_owned()));
@@ -180,7 +181,7 @@ fn set_fields(links: &mut PageLinks<'_, '_>, properties: Vec<(String, String)>) 
 }
 
 /// Returns the links to the pages that a value lists, or `None` if it lists none.
-fn pages(links: &PageLinks<'_, '_>, value: &str) -> Option<Vec<String>> {
+fn pages(catalog: &Catalog, vault: &Vault<'_>, folder: &str, value: &str) -> Option<Vec<String>> {
     // A value from HTML has links of markdown.
     let markdown = |value: &str| -> Option<Vec<(String, String)>> {
         let inner = value.strip_prefix('[')?.strip_suffix(')')?;
@@ -194,7 +195,7 @@ fn pages(links: &PageLinks<'_, '_>, value: &str) -> Option<Vec<String>> {
     let found = markdown(value).or_else(plain)?;
     let mut pages = Vec::new();
     for (title, address) in found {
-        match target(links.catalog, links.vault, links.folder, &address) {
+        match target(catalog, vault, folder, &address) {
             Target::Page(path) => pages.push(link(&path, &title)),
             _ => return None,
         }
@@ -313,7 +314,13 @@ fn shown_table(
     out: &mut Output<'_>,
     number: usize,
 ) -> io::Result<String> {
-    let cell = |text: &str| literal_line(&text.replace('\n', " "));
+    let document = export.document(number);
+    let csv = document.and_then(|it| export.vault.entry(it.all.or(it.view)?));
+    let folder = csv.map_or("", Entry::folder);
+    let cell = |text: &str| match pages(&export.catalog, &export.vault, folder, text.trim()) {
+        Some(links) => links.join(", ").replace('|', "\\|"),
+        None => literal_line(&text.replace('\n', " ")),
+    };
     let mut shown = String::new();
     if !table.columns.is_empty() {
         let title = table.columns.get(table.title).map_or("", String::as_str);
