@@ -260,6 +260,9 @@ fn write(
     if links.has_scripts {
         out.lost(&page.from, "its scripts and styles are left out")?;
     }
+    if let Some(reason) = hidden_text(links.hidden_words) {
+        out.lost(&page.from, &reason)?;
+    }
     let mut missing: Vec<&String> = links.missing.iter().collect();
     missing.sort_unstable();
     for title in missing {
@@ -321,9 +324,7 @@ fn body(
         _ if text.trim().is_empty() => String::new(),
         "text/html" => match payload(MediaType::Html, text.as_bytes()) {
             Ok(payload) => {
-                if let Some(reason) = hidden_text(payload.hidden_words) {
-                    out.lost(&links.page.from, &reason)?;
-                }
+                links.hidden_words = payload.hidden_words;
                 payload.document.body.to_string()
             }
             Err(error) => {

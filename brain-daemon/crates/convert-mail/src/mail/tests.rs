@@ -122,7 +122,7 @@ fn folders_of_deleted_mail_are_left_out_beside_others() {
     assert!(converted.lost()[0].ends_with("in a folder for deleted mail or spam"));
     // A folder that is imported alone is meant.
     let alone = Converted::of(&FORMATS, &dir.path().join("Trash"));
-    assert_eq!(alone.paths(), ["mail/Trash/gone"]);
+    assert_eq!(alone.paths(), ["mail/Trash/2026-03-03 gone"]);
 }
 
 #[test]

@@ -245,3 +245,14 @@ fn a_folder_of_tiddlers_can_begin_with_those_of_the_program() {
     ]);
     assert!(Converted::of(&FORMATS, files.path()).paths().contains(&"B"));
 }
+
+#[test]
+fn hidden_text_is_left_out_and_counted() {
+    let wikitext = "created: 20240101000000000\ntitle: X\n\n<ul><li>a</li><li hidden>b c</li></ul>";
+    let html = "created: 20240101000000000\ntitle: X\ntype: text/html\n\n<p>a</p><p hidden>b c</p>";
+    for tid in [wikitext, html] {
+        let wiki = converted("x.tid", tid);
+        assert!(!wiki.page("X").contains("b c"), "{}", wiki.page("X"));
+        assert_eq!(wiki.lost(), ["x.tid: text that it hides is left out: 2 words"]);
+    }
+}

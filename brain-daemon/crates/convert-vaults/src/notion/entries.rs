@@ -2,7 +2,7 @@
 
 use std::io;
 
-use brain_convert_base::{Entry, Output, Page, Tree, Value, link, literal_line};
+use brain_convert_base::{Entry, Output, Page, Tree, Value, hidden_text, link, literal_line};
 
 use super::catalog::{Catalog, Document, Kind};
 use super::database::{EntryPage, Table};
@@ -93,7 +93,12 @@ impl<'a> Export<'a> {
             return Ok(Some(Content { properties: parts.properties, body }));
         }
         Ok(Some(match html::split(&text) {
-            Ok(parts) => Content { properties: parts.properties, body: parts.body },
+            Ok(parts) => {
+                if let Some(reason) = hidden_text(parts.hidden_words) {
+                    out.lost(&entry.path, &reason)?;
+                }
+                Content { properties: parts.properties, body: parts.body }
+            }
             Err(reason) => {
                 let reason = format!("its HTML was not converted, and is kept as code: {reason}");
                 out.lost(&entry.path, &reason)?;
