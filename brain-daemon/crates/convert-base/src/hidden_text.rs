@@ -1,10 +1,5 @@
 //! Text that a document hides from its readers. It is in no page, and the report counts it.
 
-/// Returns the number of words in a text. Signs alone are no words.
-pub fn count_words(text: &str) -> usize {
-    text.split_whitespace().filter(|word| word.contains(char::is_alphanumeric)).count()
-}
-
 /// Returns the reason for the report, or `None` if no words are hidden.
 pub fn hidden_text(words: usize) -> Option<String> {
     let noun = if words == 1 { "word" } else { "words" };
@@ -13,6 +8,8 @@ pub fn hidden_text(words: usize) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use brain_page::count_words;
+
     use super::*;
 
     #[test]

@@ -43,10 +43,10 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
         while let Some(component) = components.next().map_err(|error| file.error(error))? {
             number += 1;
             let from = format!("{}, contact {number}", file.name);
-            let folders = file.folders(FOLDER).map(str::to_owned).collect();
+            let folders: Vec<String> = file.folders(FOLDER).map(str::to_owned).collect();
             match component.name.as_str() {
                 "VCARD" if is_group(&component) => groups.push((component, from, folders)),
-                "VCARD" => pages.write(&component, from, folders, out)?,
+                "VCARD" => pages.write(&component, from, &folders, out)?,
                 name => out.lost(&from, &format!("{name} is no contact"))?,
             }
         }
@@ -54,7 +54,7 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
     })?;
     // A group names its members by their ids, wherever they are.
     for (group, from, folders) in groups {
-        pages.write(&group, from, folders, out)?;
+        pages.write(&group, from, &folders, out)?;
     }
     Ok(())
 }
@@ -71,7 +71,7 @@ impl Pages {
         &mut self,
         component: &Component,
         from: String,
-        folders: Vec<String>,
+        folders: &[String],
         out: &mut Output<'_>,
     ) -> Result<(), ConvertError> {
         let card = Card::of(component, &self.people);

@@ -42,7 +42,7 @@ mod tests {
     #[test]
     fn linear_work_passes() {
         assert_linear("count", 4_000_000, |size| {
-            assert!((0..size).fold(0, |a, b| a ^ b) < size * 2)
+            assert!((0..size).fold(0, |a, b| a ^ b) < size * 2);
         });
     }
 

@@ -16,7 +16,7 @@ use fields::PayloadFields;
 
 pub use fields::RECEIVED;
 pub use flow::{is_entity, raised_text};
-pub use html::is_hidden_html;
+pub use html::{count_words, is_hidden_html};
 
 /// Accepted media types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -490,20 +490,3 @@ fn links_of_the_file_system_are_not_followed() {
     assert_eq!(done.paths(), ["a/A"]);
     assert_eq!(done.lost(), ["b.enex: it is not an ENEX file"]);
 }
-
-#[test]
-fn marked_text_has_its_marks() {
-    let marked = "<div>a <span style=\"--en-highlight:yellow;background-color: #ffef9e;\">b</span> \
-                  <span style=\"font-weight:bold;-evernote-highlight:true;\">c</span></div>";
-    assert_eq!(text(marked), "a ==b== ==**c**==");
-}
-
-#[test]
-fn hidden_text_is_left_out_and_counted() {
-    let (body, lost) = body(
-        "<div>a<span style=\"display:none\">b <b>c</b></span></div><div \
-                             style=\"visibility:hidden\">d</div><div>e</div>",
-    );
-    assert_eq!(body, "a\n\ne");
-    assert_eq!(lost, ["notes.enex, note 1 (A): text that it hides is left out: 3 words"]);
-}

@@ -21,7 +21,7 @@ use super::flow::{Flow, Joint};
 use crate::title;
 use converter::{convert, join};
 use hidden::HiddenText;
-pub use hidden::is_hidden_html;
+pub use hidden::{count_words, is_hidden_html};
 use reader::read;
 use survey::DocumentFacts;
 use writer::FlowWriter;

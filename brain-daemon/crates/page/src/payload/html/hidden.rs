@@ -98,9 +98,7 @@ impl HiddenParts {
                 _ if self.in_formula => return false,
                 _ if place == Place::After => {}
                 Token::String(string) => {
-                    let text = text(string);
-                    let words = text.split_whitespace();
-                    self.words += words.filter(|it| it.contains(char::is_alphanumeric)).count();
+                    self.words += count_words(&text(string));
                     return true;
                 }
                 _ => return true,
@@ -201,6 +199,11 @@ impl HiddenElement {
     }
 }
 
+/// Returns the number of words in a text. Signs alone are no words.
+pub fn count_words(text: &str) -> usize {
+    text.split_whitespace().filter(|word| word.contains(char::is_alphanumeric)).count()
+}
+
 /// Returns whether HTML hides an element with these values of its attributes `hidden` and `style`.
 pub fn is_hidden_html(hidden: Option<&str>, style: &str) -> bool {
     let style = style.to_ascii_lowercase();
@@ -212,7 +215,7 @@ pub fn is_hidden_html(hidden: Option<&str>, style: &str) -> bool {
 
 /// Returns the last value of a property in a style of lower case.
 fn property<'a>(style: &'a str, name: &str) -> Option<&'a str> {
-    let rules = style.split(';').filter_map(|rule| rule.split_once(':'));
-    let value = rules.filter(|(key, _)| key.trim() == name).last()?.1;
+    let mut rules = style.split(';').filter_map(|rule| rule.split_once(':'));
+    let value = rules.rfind(|(key, _)| key.trim() == name)?.1;
     Some(value.trim_end().trim_end_matches("!important").trim())
 }
