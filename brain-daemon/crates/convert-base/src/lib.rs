@@ -5,6 +5,7 @@
 //! `docs/import.md` describes the lines that an output has.
 
 mod format;
+mod hidden_text;
 mod kinds;
 mod limited_reader;
 mod months;
@@ -16,8 +17,9 @@ mod sample;
 mod tree;
 mod unique_names;
 
-pub use brain_page::is_entity;
+pub use brain_page::{count_words, is_entity};
 pub use format::{ConvertError, Format, convert, convert_with, recognise};
+pub use hidden_text::hidden_text;
 pub use limited_reader::LimitedReader;
 pub use months::MONTHS;
 pub use output::Output;

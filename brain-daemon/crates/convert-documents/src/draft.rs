@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use brain_convert_base::{ConvertError, Output, Page, Paths};
+use brain_convert_base::{ConvertError, Output, Page, Paths, hidden_text};
 use brain_protocol::{MAX_ATTACHMENT, MAX_CONTENT};
 
 use crate::container::{Container, file_name};
@@ -43,6 +43,8 @@ pub(crate) struct Draft {
     /// Other files: name and bytes.
     files: Vec<(String, Vec<u8>)>,
     lost: Vec<String>,
+    /// Number of words that the document hides.
+    hidden_words: usize,
     /// Number of empty cells for merged ones.
     covered: usize,
 }
@@ -67,6 +69,7 @@ impl Draft {
             names: HashMap::new(),
             files: Vec::new(),
             lost: Vec::new(),
+            hidden_words: 0,
             covered: 0,
         }
     }
@@ -83,6 +86,11 @@ impl Draft {
         if self.lost.len() < MAX_LOST && !self.lost.contains(&reason) {
             self.lost.push(reason);
         }
+    }
+
+    /// Remembers that the document hides so many words, which are left out.
+    pub(crate) fn hide(&mut self, words: usize) {
+        self.hidden_words = self.hidden_words.saturating_add(words);
     }
 
     /// Reports what a part of XML has that is not read.
@@ -210,7 +218,7 @@ impl Draft {
         for (name, bytes) in &self.files {
             out.file(&self.page, name, bytes)?;
         }
-        for reason in &self.lost {
+        for reason in self.lost.iter().chain(&hidden_text(self.hidden_words)) {
             out.lost(&self.page.from, reason)?;
         }
         Ok(())

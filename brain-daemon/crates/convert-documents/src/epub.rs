@@ -138,7 +138,10 @@ fn html_blocks(
 ) -> Result<Vec<Block>, String> {
     let html = html_text(bytes).replace('\0', "");
     let body = match brain_page::payload(MediaType::Html, html.as_bytes()) {
-        Ok(payload) => payload.document.body.to_string(),
+        Ok(payload) => {
+            draft.hide(payload.hidden_words);
+            payload.document.body.to_string()
+        }
         Err(brain_page::PayloadError::Empty) => String::new(),
         Err(error) => return Err(format!("{path}: {error}")),
     };

@@ -62,8 +62,9 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
         }
         Err(error) => return Err(malformed(error.to_string())),
     };
+    draft.hide(document.hidden_words);
     facts(&document.document.frontmatter, document.url.as_deref(), &mut draft);
-    let body = plain_hyphens(&document.document.body);
+    let body = files.named(plain_hyphens(&document.document.body));
     if let Some(heading) = brain_page::headings(&body).first() {
         // Only a page without a title has the one of its heading, without marks.
         let title = brain_page::top_heading(&format!("# {}", heading.text));

@@ -88,6 +88,9 @@ impl Reader<'_, '_> {
     fn fill(&mut self, parent: Element<'_>, flow: &mut Flow) {
         let mut open = Vec::new();
         for element in parent.children() {
+            if self.inlines.is_hidden(element) {
+                continue;
+            }
             if element.is_text() || !is_block(element) {
                 self.missing_headings(element, &mut open, flow);
                 self.inlines.read(element, &mut open);
@@ -183,6 +186,9 @@ impl Reader<'_, '_> {
         let first = (list.name() == "ol").then_some(first);
         let mut items = Vec::new();
         for item in list.children() {
+            if self.inlines.is_hidden(item) {
+                continue;
+            }
             // A list directly in a list belongs to the item before it.
             let is_nested = matches!(item.name(), "ul" | "ol");
             let mut inner = Flow::default();
@@ -206,6 +212,9 @@ impl Reader<'_, '_> {
     /// Terms are bold lines, and their definitions paragraphs below.
     fn definitions(&mut self, list: Element<'_>, flow: &mut Flow) {
         for element in list.children() {
+            if self.inlines.is_hidden(element) {
+                continue;
+            }
             if element.name() == "dt" {
                 let mut content = self.inlines.of(element);
                 for inline in &mut content {
@@ -225,6 +234,9 @@ impl Reader<'_, '_> {
         // Columns that cells of rows above cover, with the number of rows.
         let mut covered: Vec<usize> = Vec::new();
         for row in rows_of(table) {
+            if self.inlines.is_hidden(row) {
+                continue;
+            }
             let cells = self.row(row, &mut covered);
             rows.push(cells);
         }
@@ -239,6 +251,9 @@ impl Reader<'_, '_> {
     fn row(&mut self, row: Element<'_>, covered: &mut Vec<usize>) -> Vec<Vec<Block>> {
         let mut cells = Vec::new();
         for cell in row.children().filter(|it| matches!(it.name(), "td" | "th")) {
+            if self.inlines.is_hidden(cell) {
+                continue;
+            }
             self.skip_covered(&mut cells, covered);
             let span = |name: &str| {
                 let value = cell.attribute(name).and_then(|it| it.parse().ok());

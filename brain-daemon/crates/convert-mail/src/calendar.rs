@@ -4,6 +4,7 @@
 //! A page has an event with all its instances. The moved instances of a series have its UID, and
 //! can stand before it or alone.
 
+mod described_zone;
 mod moment;
 mod old_rule;
 mod page;
@@ -86,12 +87,13 @@ fn write(
     let mut drafts = Vec::new();
     for (uid, entry) in entries(file, calendars, out)? {
         let (start, mut draft, lost) = draft(&entry, &mut zones);
+        let unread = unread_times(&entry);
         let title = match draft.page.title.as_str() {
             "" => &uid,
             title => title,
         };
         let from = format!("{}, \"{title}\"", file.name);
-        for reason in lost {
+        for reason in lost.into_iter().chain(unread) {
             out.lost(&from, &reason)?;
         }
         draft.page.from = format!("{}, entry {uid}", file.name);
@@ -108,6 +110,11 @@ fn write(
         for (name, bytes) in &draft.files {
             out.file(&draft.page, name, bytes)?;
         }
+    }
+    for name in &zones.offsets {
+        let reason =
+            format!("of the time zone \"{name}\" only the offset is known; summer time is not");
+        out.lost(&file.name, &reason)?;
     }
     for name in &zones.unknown {
         let reason = format!("the time zone \"{name}\" is not known; its times are without a zone");
@@ -192,6 +199,22 @@ fn replace<'a>(known: &mut &'a Component, new: &'a Component) -> Option<&'a Comp
     }
     let version = |it: &Component| it.text("SEQUENCE").parse::<u64>().unwrap_or(0);
     if version(new) < version(known) { Some(new) } else { Some(std::mem::replace(known, new)) }
+}
+
+/// Returns why times of an entry are not read.
+fn unread_times(entry: &Entry<'_>) -> Vec<String> {
+    let mut reasons = Vec::new();
+    let zone = std::rc::Rc::new(zone::Zone::Floating);
+    for component in entry.main.iter().chain(&entry.changed) {
+        for line in ["DTSTART", "DTEND", "DUE"].iter().filter_map(|name| component.line(name)) {
+            let text = brain_page::single_line(&line.raw());
+            if !text.is_empty() && Moment::parse(&text, &zone).is_none() {
+                let text: String = text.chars().take(100).collect();
+                reasons.push(format!("its {} \"{text}\" is no time that can be read", line.name));
+            }
+        }
+    }
+    reasons
 }
 
 /// Returns the start, the page, and what is not in it.

@@ -6,6 +6,7 @@ mod content_line;
 mod mail;
 mod sources;
 mod vcard;
+mod wide_text;
 
 use brain_convert_base::Format;
 

@@ -25,7 +25,7 @@ mod tests;
 
 use std::path::Path;
 
-use brain_convert_base::{ConvertError, Format, Output, Paths, Sample};
+use brain_convert_base::{ConvertError, Format, Output, Paths, Sample, hidden_text};
 
 use header::Header;
 use store::{Kind, Store};
@@ -115,17 +115,21 @@ fn convert_messages(
         if let Some(reason) = reason.filter(|_| !with_deleted) {
             return Ok(out.lost(&name(), reason)?);
         }
-        if let Some(first) = threads.add(position, &header, found.digest) {
+        if let Some(first) = threads.add(position, &header, &found) {
             let reason = format!("the same message is in {}", store.name(first));
             out.lost(&name(), &reason)?;
         }
         Ok(())
     })?;
-    let mut paths = Paths::default();
+    let (mut paths, mut hidden_words) = (Paths::default(), 0);
     for thread in threads.sorted().threads() {
-        page::write_thread(&store, thread, &mut paths, out)?;
+        hidden_words += page::write_thread(&store, thread, &mut paths, out)?;
     }
-    Ok(())
+    // One line for all: newsletters hide the text that lists of messages show.
+    match hidden_text(hidden_words) {
+        Some(reason) => Ok(out.lost("text of messages", &reason)?),
+        None => Ok(()),
+    }
 }
 
 /// Returns why a message is not imported, if its owner deleted it.

@@ -7,6 +7,7 @@ use std::path::Path;
 use brain_convert_base::{ConvertError, Output, Sample, Tree};
 
 use crate::content_line::Components;
+use crate::wide_text::{utf_8_head, utf_8_reader};
 
 /// How many files of a directory are looked at to recognise the format.
 const MAX_LOOKS: usize = 50;
@@ -17,7 +18,8 @@ const SIDE_NAMES: [&str; 5] = ["color", "displayname", "description", "order", "
 
 /// Returns whether a file begins with this line, in any case.
 pub(crate) fn begins_with(head: &[u8], line: &str) -> bool {
-    let head = head.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(head).trim_ascii_start();
+    let head = utf_8_head(head.get(..MAX_HEAD).unwrap_or(head));
+    let head = head.trim_ascii_start();
     head.get(..line.len()).is_some_and(|it| it.eq_ignore_ascii_case(line.as_bytes()))
         && head.get(line.len()).is_none_or(u8::is_ascii_whitespace)
 }
@@ -106,7 +108,9 @@ pub(crate) fn for_each_file(
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let file = File::open(path).map_err(ConvertError::read(path))?;
         let source = SourceFile { name, folder: String::new() };
-        return read(&source, &mut BufReader::new(file), out);
+        let mut file = BufReader::new(file);
+        let mut file = utf_8_reader(&mut file).map_err(ConvertError::read(path))?;
+        return read(&source, &mut file, out);
     };
     tree.report_problems(out)?;
     for entry in tree.entries().iter().filter(|entry| !is_side(entry.name())) {
@@ -117,8 +121,13 @@ pub(crate) fn for_each_file(
             continue;
         }
         let source = SourceFile { name: entry.path.clone(), folder: entry.folder().to_owned() };
-        let result =
-            tree.with_reader(entry, |reader| read(&source, &mut BufReader::new(reader), out));
+        let result = tree.with_reader(entry, |reader| {
+            let mut reader = BufReader::new(reader);
+            match utf_8_reader(&mut reader) {
+                Ok(mut reader) => read(&source, &mut reader, out),
+                Err(error) => Err(source.error(error)),
+            }
+        });
         match result.map_err(ConvertError::read(path))? {
             Err(ConvertError::Malformed { from, reason }) => out.lost(&from, &reason)?,
             result => result?,

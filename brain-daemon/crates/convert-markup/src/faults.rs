@@ -2,10 +2,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use brain_convert_base::{Format, convert};
-use brain_convert_testing::directory;
+use brain_convert_testing::{assert_linear, directory};
 
 use crate::FORMATS;
 
@@ -137,22 +136,23 @@ fn hostile_text_takes_linear_time() {
     let xml =
         "<note xmlns=\"http://beatniksoftware.com/tomboy\"><title>T</title><text><note-content>";
     for piece in HOSTILE {
-        let text = piece.repeat(20_000 / piece.len());
-        let yaml: String = text.lines().map(|line| format!("    {line}\n")).collect();
-        let files = directory(&[
-            ("a.org", &format!("#+title: A\n{text}")),
-            ("A.txt", &format!("{head}{text}")),
-            ("a.note", &format!("{xml}{text}")),
-            ("2026-11.txt", &format!("1:\n  text: |\n{yaml}")),
-            ("data/pages/a.txt", &text),
-            ("data/meta/a.changes", ""),
-            ("2026/11/01.txt", &format!("[2026-11-01 09:00] {text}")),
-        ]);
+        let files = |size: usize| {
+            let text = piece.repeat(size / piece.len());
+            let yaml: String = text.lines().map(|line| format!("    {line}\n")).collect();
+            directory(&[
+                ("a.org", &format!("#+title: A\n{text}")),
+                ("A.txt", &format!("{head}{text}")),
+                ("a.note", &format!("{xml}{text}")),
+                ("2026-11.txt", &format!("1:\n  text: |\n{yaml}")),
+                ("data/pages/a.txt", &text),
+                ("data/meta/a.changes", ""),
+                ("2026/11/01.txt", &format!("[2026-11-01 09:00] {text}")),
+            ])
+        };
         for format in &FORMATS {
-            let start = Instant::now();
-            output(format.name, files.path());
-            let taken = start.elapsed();
-            assert!(taken < Duration::from_secs(10), "{piece:?} {}: {taken:?}", format.name);
+            assert_linear(&format!("{piece:?} {}", format.name), 20_000, |size| {
+                output(format.name, files(size).path());
+            });
         }
     }
 }

@@ -16,6 +16,7 @@ use std::path::Path;
 
 use brain_convert_base::{ConvertError, Format, Output, Page, Sample, Value};
 use jiff::Timestamp;
+use jiff::civil::Date;
 
 use crate::files::{Files, PageFiles, reference};
 use crate::rest::{is_hidden, report_rest};
@@ -101,6 +102,10 @@ fn write(
         }
     }
     let title = page.title.clone();
+    if let Some(day) = journal_day(&entry.names) {
+        page.title = day.to_string();
+        page.fields.push(("date".to_owned(), Value::Text(page.title.clone())));
+    }
     let mut scope = Scope { source, notebook, entry, page, files: PageFiles::default() };
     let mut body = blocks::blocks(text, &title, &mut scope);
     let Scope { mut page, files: mut attached, .. } = scope;
@@ -115,6 +120,14 @@ fn write(
     }
     page.body = body;
     files.write(source, &page, attached, out)
+}
+
+/// Returns the day of a page of the journal: `Journal:2026:11:01`.
+fn journal_day(names: &[String]) -> Option<Date> {
+    let [.., year, month, day] = names else { return None };
+    let is_day = year.len() == 4 && month.len() == 2 && day.len() == 2;
+    let number = |text: &String| text.parse::<i8>().ok();
+    Date::new(year.parse().ok().filter(|_| is_day)?, number(month)?, number(day)?).ok()
 }
 
 /// Splits the fields at the top from the text.

@@ -21,7 +21,7 @@ use brain_page::{MediaType, payload};
 
 use brain_convert_base::{ConvertError, Format, Output, Sample, Tree};
 use brain_convert_base::{Page, Paths, Value};
-use brain_convert_base::{fenced, literal_text};
+use brain_convert_base::{fenced, hidden_text, literal_text};
 use entry::{Found, Location, load};
 use links::{Entry, Links};
 use tiddler::{Kind, Tiddler, date, list};
@@ -260,6 +260,9 @@ fn write(
     if links.has_scripts {
         out.lost(&page.from, "its scripts and styles are left out")?;
     }
+    if let Some(reason) = hidden_text(links.hidden_words) {
+        out.lost(&page.from, &reason)?;
+    }
     let mut missing: Vec<&String> = links.missing.iter().collect();
     missing.sort_unstable();
     for title in missing {
@@ -320,7 +323,10 @@ fn body(
         "text/markdown" | "text/x-markdown" => markdown::with_links(text, links),
         _ if text.trim().is_empty() => String::new(),
         "text/html" => match payload(MediaType::Html, text.as_bytes()) {
-            Ok(payload) => payload.document.body.to_string(),
+            Ok(payload) => {
+                links.hidden_words = payload.hidden_words;
+                payload.document.body.to_string()
+            }
             Err(error) => {
                 out.lost(&links.page.from, &format!("its HTML stays as code: {error}"))?;
                 fenced("html", text)

@@ -76,16 +76,21 @@ fn kind_of(head: &[u8]) -> Option<Kind> {
 fn recognise(sample: &Sample) -> bool {
     match sample.tree() {
         None => kind_of(sample.head()).is_some(),
-        // Pocket exports a ZIP archive with its tables.
-        Some(tree) => tree.is_mostly(|entry| is_table(tree, entry)),
+        // Pocket exports a ZIP archive with its tables, and Safari one with HTML.
+        Some(tree) => tree.is_mostly(|entry| kind_in(tree, entry).is_some()),
     }
 }
 
-/// Returns whether a file of a directory or archive is a table of bookmarks.
-fn is_table(tree: &Tree, entry: &brain_convert_base::Entry) -> bool {
+/// Returns the kind of a file of a directory or archive, if it has bookmarks. HTML counts in an
+/// archive only: a directory can have other pages.
+fn kind_in(tree: &Tree, entry: &brain_convert_base::Entry) -> Option<Kind> {
     const MAX_LINE: usize = 512;
-    entry.extension() == "csv"
-        && kind_of(&tree.head(entry, MAX_LINE).unwrap_or_default()) == Some(Kind::Table)
+    let kind = match entry.extension().as_str() {
+        "csv" => Kind::Table,
+        "html" if tree.is_archive() => Kind::Html,
+        _ => return None,
+    };
+    kind_of(&tree.head(entry, MAX_LINE).unwrap_or_default()).filter(|found| *found == kind)
 }
 
 fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
@@ -99,8 +104,15 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
     let mut collection = Collection::default();
     let mut end = Ok(());
     for entry in tree.entries() {
-        if !is_table(&tree, entry) {
+        let Some(kind) = kind_in(&tree, entry) else {
             out.lost(&entry.path, "this file of the export is not read")?;
+            continue;
+        };
+        if kind == Kind::Html {
+            let read = |reader: &mut dyn std::io::Read| {
+                netscape::read(reader, &entry.path, &mut collection)
+            };
+            end = end.and(tree.with_reader(entry, read).map_err(ConvertError::read(path))?);
             continue;
         }
         let bytes = tree.read(entry, usize::try_from(MAX_FILE).unwrap_or(usize::MAX));

@@ -109,9 +109,12 @@ fn title(conversation: &Conversation<'_>) -> String {
     }
     let nodes = nodes(conversation.messages);
     let main = branches(&nodes, text(&conversation.head, "current_node")).main;
-    let messages = main.into_iter().map(value).filter(|it| role(it) == Role::User);
-    let blocks = messages.flat_map(|it| shown(&it, TURN).blocks);
-    let first = blocks.map(|it| title_of(&it)).find(|it| !it.is_empty());
+    let mut messages = main.into_iter().map(value).filter(|it| role(it) == Role::User);
+    let first = messages.find_map(|message| {
+        let parts = list(message.get("content")?, "parts").iter();
+        let texts = parts.map(|part| part.as_str().unwrap_or_else(|| text(part, "text")));
+        texts.map(title_of).find(|it| !it.is_empty())
+    });
     first.unwrap_or_else(|| "Untitled".to_owned())
 }
 

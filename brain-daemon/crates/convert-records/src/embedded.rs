@@ -3,16 +3,18 @@
 use brain_convert_base::literal_text;
 use brain_page::headings;
 
+use crate::formulas::with_dollars;
+
 /// Beginnings of HTML that markdown reads up to its end, however far that is (CommonMark 4.6).
 const OPEN_HTML: [&str; 7] = ["<!", "<?", "<script", "<pre", "<style", "<textarea", "<iframe"];
 /// The level below which markdown has no heading.
 const MAX_LEVEL: usize = 6;
 
 /// Returns the markdown that a model wrote, to be put below a heading of `level`. Its headings get
-/// lower levels, in their order. A block of code that has no end gets one. A text that breaks out
+/// lower levels, in their order, and its formulas dollar signs. A block of code that has no end gets one. A text that breaks out
 /// nevertheless is shown literally.
 pub(crate) fn model_text(text: &str, level: usize) -> String {
-    let text = text.replace("\r\n", "\n");
+    let text = with_dollars(&text.replace("\r\n", "\n"));
     let lowered = lowered(text.trim_matches('\n'), level);
     if is_contained(&lowered, level) { lowered } else { literal_text(&text) }
 }

@@ -8,6 +8,7 @@ mod embedded;
 mod export;
 #[cfg(test)]
 mod faults;
+mod formulas;
 mod highlight_file;
 mod highlights;
 mod json;

@@ -1,12 +1,16 @@
 //! Runs a converter for tests.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod growth;
+
 use std::fs;
 use std::path::Path;
 
 use brain_convert_base::{Format, convert_with, recognise};
 use brain_page::ConvertedLine;
 use tempfile::TempDir;
+
+pub use growth::assert_linear;
 
 /// Makes a directory with these files.
 pub fn directory(files: &[(&str, &str)]) -> TempDir {

@@ -112,7 +112,7 @@ fn notes(
     names: &mut Names,
     out: &mut Output<'_>,
 ) -> io::Result<Vec<Note>> {
-    let (mut notes, mut paths) = (Vec::new(), Paths::default());
+    let mut found = Vec::new();
     for (number, entry) in tree.entries().iter().enumerate() {
         if matches!(entry.name(), "tags.json" | "backup.json") {
             vault.mark_used(number);
@@ -147,13 +147,19 @@ fn notes(
             continue;
         }
         let title = title(tree, text).unwrap_or_else(|| bundle_name(entry).to_owned());
+        found.push((info, bundle_name(entry), text, title));
+    }
+    // By age, so that a new note does not change the paths of older ones with its title.
+    found.sort_by_key(|(info, name, ..)| (info.created, *name));
+    let mut paths = Paths::default();
+    let notes = found.into_iter().map(|(info, _, text, title)| {
         let path = paths.add([], &title);
         names.titles.entry(key(&title)).or_insert_with(|| path.clone());
         names.ids.insert(info.id.to_lowercase(), path.clone());
         vault.add_page(text, path.clone());
-        notes.push(Note { info, text, path, title });
-    }
-    Ok(notes)
+        Note { info, text, path, title }
+    });
+    Ok(notes.collect())
 }
 
 /// Returns the heading in the first line of a note: its title.

@@ -14,7 +14,9 @@ use std::borrow::Cow;
 use std::io;
 use std::path::Path;
 
-use brain_convert_base::{ConvertError, Entry, Format, Output, Page, Paths, Sample, Tree};
+use brain_convert_base::{
+    ConvertError, Entry, Format, Output, Page, Paths, Sample, Tree, hidden_text,
+};
 use brain_page::{MediaType, PayloadError, payload};
 
 use crate::rewrite::{Link, NewLink, Rewrite, rewrite};
@@ -126,7 +128,12 @@ fn write_note(vault: &mut Vault<'_>, number: usize, out: &mut Output<'_>) -> io:
 /// Converts the HTML of a note.
 fn html(body: &str, from: &str, out: &mut Output<'_>) -> io::Result<String> {
     match payload(MediaType::Html, body.as_bytes()) {
-        Ok(payload) => Ok(payload.document.body.to_string()),
+        Ok(payload) => {
+            if let Some(reason) = hidden_text(payload.hidden_words) {
+                out.lost(from, &reason)?;
+            }
+            Ok(payload.document.body.to_string())
+        }
         Err(PayloadError::Empty) => Ok(String::new()),
         Err(error) => {
             out.lost(from, &format!("its HTML was not converted, and is kept as code: {error}"))?;

@@ -104,7 +104,10 @@ pub use page_dates::{line_with_date, mentioned_dates, page_dates, page_months};
 pub use page_title::{file_title, is_first_sentence, title_of};
 pub use page_url::page_url;
 pub use parts::{LongText, PartText};
-pub use payload::{MediaType, Payload, PayloadError, RECEIVED, is_entity, payload, raised_text};
+pub use payload::{
+    MediaType, Payload, PayloadError, RECEIVED, count_words, is_entity, is_hidden_html, payload,
+    raised_text,
+};
 pub use program_copy::{CopyProgram, ProgramCopy, program_copy};
 pub use prose::code_blocks;
 pub use quote::{Quote, normalize_quoted, sentences};

@@ -16,6 +16,7 @@ use fields::PayloadFields;
 
 pub use fields::RECEIVED;
 pub use flow::{is_entity, raised_text};
+pub use html::{count_words, is_hidden_html};
 
 /// Accepted media types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +72,8 @@ pub struct Payload {
     pub url: Option<String>,
     /// What could not be read as it was written.
     pub warning: Option<String>,
+    /// Number of words that HTML hides, and that are left out.
+    pub hidden_words: usize,
 }
 
 /// Converts `bytes` to a document. Drops one leading byte order mark.
@@ -96,8 +99,8 @@ pub fn payload(media_type: MediaType, bytes: &[u8]) -> Result<Payload, PayloadEr
         MediaType::Markdown if text.starts_with(['-', '+']) => markdown(text)?,
         MediaType::Plain | MediaType::Markdown => all_body(text),
         MediaType::Html => {
-            let (fields, body) = html::markdown(text);
-            fields.into_payload(body.into())
+            let html::Converted { fields, text, hidden_words } = html::markdown(text);
+            Payload { hidden_words, ..fields.into_payload(text.into()) }
         }
         MediaType::Json => json::document(text)?,
     };
@@ -112,6 +115,7 @@ fn all_body(text: &str) -> Payload {
         document: Document { frontmatter: Frontmatter::empty(), body: text.into() },
         url: None,
         warning: None,
+        hidden_words: 0,
     }
 }
 

@@ -65,6 +65,8 @@ pub(super) struct PartState {
     pub(super) boxes: Vec<Block>,
     /// The names of bookmarks that stand before the next heading.
     pub(super) places: Vec<String>,
+    /// The style of the paragraph.
+    pub(super) style: String,
     /// Text of a paragraph whose end was deleted.
     pub(super) joined: Vec<Inline>,
     /// Whether it is a note, which has no notes.
@@ -139,8 +141,10 @@ impl<'a> Reader<'a> {
         let style = properties.and_then(|it| it.child("w:pStyle")?.attribute("w:val"));
         let style = style.unwrap_or_default();
         let boxes = std::mem::take(&mut self.part.boxes);
+        let outer = std::mem::replace(&mut self.part.style, style.to_owned());
         let mut content = std::mem::take(&mut self.part.joined);
         self.runs(paragraph, None, &mut content);
+        self.part.style = outer;
         let boxes = std::mem::replace(&mut self.part.boxes, boxes);
         let mark = properties.and_then(|it| it.child("w:rPr"));
         let is_joined =
@@ -191,6 +195,11 @@ impl<'a> Reader<'a> {
     /// Returns how text with these properties looks.
     pub(super) fn look(&self, properties: Option<Element<'_>>) -> crate::model::Style {
         self.styles.look(properties)
+    }
+
+    /// Returns whether text with these properties is hidden.
+    pub(super) fn is_hidden(&self, properties: Option<Element<'_>>) -> bool {
+        self.styles.is_hidden(properties, &self.part.style)
     }
 
     /// Reports the headers and footers, which belong to no place of the text.

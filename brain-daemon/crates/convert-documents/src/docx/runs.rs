@@ -1,5 +1,7 @@
 //! The text of a paragraph of a DOCX.
 
+use brain_convert_base::count_words;
+
 use super::body::{Reader, alternative, is_left_out};
 use super::fields;
 use super::styles::is_on;
@@ -13,6 +15,7 @@ impl Reader<'_> {
     pub(super) fn runs(&mut self, parent: Element<'_>, link: Option<&Link>, out: &mut Vec<Inline>) {
         for element in parent.children() {
             match element.name() {
+                "w:r" if self.is_hidden(element.child("w:rPr")) => self.hidden_run(element),
                 "w:r" => {
                     let style = self.look(element.child("w:rPr"));
                     self.run(element, style, link, out);
@@ -65,6 +68,26 @@ impl Reader<'_> {
                     }
                 }
                 // A soft hyphen is only for the line's end, and marks of notes are theirs.
+                _ => {}
+            }
+        }
+    }
+
+    /// Counts the words of a hidden run. Marks of fields in it count: what follows can be shown.
+    fn hidden_run(&mut self, run: Element<'_>) {
+        for element in run.children() {
+            match element.name() {
+                "w:t" if self.part.fields.is_shown() => {
+                    self.draft.hide(count_words(&element.text()));
+                }
+                "w:fldChar" => {
+                    let kind = element.attribute("w:fldCharType").unwrap_or_default();
+                    self.part.fields.mark(kind);
+                }
+                "w:instrText" => {
+                    let text = element.text();
+                    self.part.fields.instruction(&text);
+                }
                 _ => {}
             }
         }

@@ -22,6 +22,7 @@ struct StyleEntry {
     outline: Option<u8>,
     list: ListPlace,
     look: Look,
+    is_hidden: Option<bool>,
 }
 
 /// The list of a paragraph.
@@ -99,6 +100,7 @@ impl Styles {
                 outline: paragraph.and_then(outline),
                 list: paragraph.map(list_place).unwrap_or_default(),
                 look: style.child("w:rPr").map(Look::of).unwrap_or_default(),
+                is_hidden: style.child("w:rPr").and_then(hidden),
             };
             by_id.insert(style.attribute("w:styleId").unwrap_or_default().to_owned(), entry);
         }
@@ -144,6 +146,14 @@ impl Styles {
         place
     }
 
+    /// Returns whether text with these properties is hidden, in a paragraph of this style.
+    pub(super) fn is_hidden(&self, properties: Option<Element<'_>>, paragraph: &str) -> bool {
+        let id = properties.and_then(|it| it.child("w:rStyle")?.attribute("w:val"));
+        let mut styles = id.into_iter().flat_map(|id| self.chain(id)).chain(self.chain(paragraph));
+        let own = properties.and_then(hidden);
+        own.or_else(|| styles.find_map(|entry| entry.is_hidden)).unwrap_or(false)
+    }
+
     /// Returns how text looks with these properties.
     pub(super) fn look(&self, properties: Option<Element<'_>>) -> Style {
         let Some(properties) = properties else { return Style::default() };
@@ -158,6 +168,11 @@ impl Styles {
         }
         look.style()
     }
+}
+
+/// Returns whether properties of a run hide its text. `w:webHidden` hides it in browsers only.
+fn hidden(properties: Element<'_>) -> Option<bool> {
+    properties.child("w:vanish").map(is_on)
 }
 
 /// Returns the list that properties of a paragraph name.

@@ -1,6 +1,9 @@
 //! The tables of a DOCX. Of merged cells, all but the first are empty.
 
+use brain_convert_base::count_words;
+
 use super::body::{Reader, alternative, is_left_out};
+use super::styles::is_on;
 use crate::model::Cell;
 use crate::xml::Element;
 
@@ -21,7 +24,11 @@ impl Reader<'_> {
                 "w:tr" => {
                     let properties = element.child("w:trPr");
                     let has = |name: &str| properties.is_some_and(|it| it.child(name).is_some());
-                    if !has("w:del") {
+                    let is_hidden =
+                        properties.and_then(|it| it.child("w:hidden")).is_some_and(is_on);
+                    if is_hidden {
+                        self.draft.hide(count_words(&element.text()));
+                    } else if !has("w:del") {
                         let count = |name: &str| properties.map_or(0, |it| number(it, name));
                         let before = self.draft.cover(count("w:gridBefore"));
                         let mut row = vec![Cell::new(); before];

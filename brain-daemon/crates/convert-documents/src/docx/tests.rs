@@ -258,3 +258,40 @@ fn deep_tables_and_text_boxes_are_reported() {
     assert!(converted.page("letter").ends_with("---\n\ninmost\n"));
     assert!(converted.lost()[0].contains("text in more than 150 elements"));
 }
+
+#[test]
+fn hidden_text_is_left_out_and_counted() {
+    let document = format!(
+        "<w:document {W}><w:body><w:p><w:r><w:t xml:space=\"preserve\">Seen </w:t></w:r>\
+         <w:r><w:rPr><w:vanish/></w:rPr><w:t>one, two</w:t></w:r>\
+         <w:r><w:rPr><w:rStyle w:val=\"H\"/></w:rPr><w:t>three</w:t></w:r>\
+         <w:r><w:rPr><w:rStyle w:val=\"H\"/><w:vanish w:val=\"0\"/></w:rPr><w:t>shown</w:t></w:r>\
+         <w:r><w:rPr><w:webHidden/></w:rPr><w:t>, too</w:t></w:r></w:p>\
+         <w:p><w:pPr><w:pStyle w:val=\"P2\"/></w:pPr><w:r><w:t>four</w:t></w:r></w:p>\
+         <w:p><w:r><w:rPr><w:vanish/></w:rPr><w:fldChar w:fldCharType=\"begin\"/></w:r>\
+         <w:r><w:rPr><w:vanish/></w:rPr><w:instrText> SET x </w:instrText></w:r>\
+         <w:r><w:rPr><w:vanish/></w:rPr><w:fldChar w:fldCharType=\"end\"/></w:r>\
+         <w:r><w:t>end</w:t></w:r></w:p>\
+         <w:tbl><w:tr><w:tc><w:p><w:r><w:t>a</w:t></w:r></w:p></w:tc></w:tr><w:tr><w:trPr>\
+         <w:hidden/></w:trPr><w:tc><w:p><w:r><w:t>five</w:t></w:r></w:p></w:tc></w:tr></w:tbl>\
+         </w:body></w:document>"
+    );
+    let styles = format!(
+        "<w:styles {W}><w:style w:type=\"character\" w:styleId=\"H\"><w:rPr><w:vanish/></w:rPr>\
+         </w:style><w:style w:type=\"paragraph\" w:styleId=\"P1\"><w:rPr><w:vanish/></w:rPr>\
+         </w:style><w:style w:type=\"paragraph\" w:styleId=\"P2\"><w:basedOn w:val=\"P1\"/>\
+         </w:style></w:styles>"
+    );
+    let relationships = "<Relationships xmlns=\"http://schemas.openxmlformats.org/package/2006/\
+        relationships\"><Relationship Id=\"s\" Type=\"http://schemas.openxmlformats.org/\
+        officeDocument/2006/relationships/styles\" Target=\"styles.xml\"/></Relationships>";
+    let converted = converted(&zip(&[
+        ("[Content_Types].xml", "<Types/>"),
+        ("word/document.xml", &document),
+        ("word/styles.xml", &styles),
+        ("word/_rels/document.xml.rels", relationships),
+    ]));
+    let page = converted.page("letter");
+    assert!(page.ends_with("\n\nSeen shown, too\n\nend\n\na\n"), "{page}");
+    assert_eq!(converted.lost(), ["letter.docx: text that it hides is left out: 5 words"]);
+}

@@ -175,3 +175,44 @@ fn im04_raised_numbers_do_not_join_the_number_before() {
     assert!(page.contains("\n10\u{2076} grains of H\u{2082}O, see\u{b9}\u{b2} \u{b3}\n"), "{page}");
     assert!(page.contains("## E = mc\u{b2}\n"), "{page}");
 }
+
+#[test]
+fn hidden_text_is_left_out_and_counted() {
+    let chapter = "<html xmlns=\"http://www.w3.org/1999/xhtml\" \
+        xmlns:epub=\"http://www.idpf.org/2007/ops\"><body><h1>The weir</h1>\
+        <p>It leaked<a href=\"#n\" epub:type=\"noteref\">1</a> <span hidden=\"\">one</span>all \
+        <i style=\"display:none\">two</i>night.</p><p style=\"visibility: hidden\">three</p>\
+        <ul><li hidden=\"hidden\">four</li><li>a</li></ul>\
+        <aside id=\"n\" epub:type=\"footnote\" style=\"display:none\"><p>A note.</p></aside>\
+        </body></html>";
+    let converted = book("", &[chapter], &[]);
+    let body = body(&converted);
+    assert!(body.contains("It leaked[^1] all night.\n\n- a\n"), "{body}");
+    assert!(body.contains("[^1]: A note."), "{body}");
+    assert_eq!(converted.lost(), ["book.epub: text that it hides is left out: 4 words"]);
+}
+
+#[test]
+fn boxes_show_whether_they_are_ticked() {
+    let chapter = "<html xmlns=\"http://www.w3.org/1999/xhtml\"><body><h1>List</h1><ul>\
+        <li><input type=\"checkbox\" disabled=\"\"/>\nrope</li>\
+        <li><input type=\"checkbox\" checked=\"\"/>oil</li></ul></body></html>";
+    let converted = book("", &[chapter], &[]);
+    assert!(body(&converted).ends_with("- ☐ rope\n- ☑ oil"), "{}", body(&converted));
+}
+
+#[test]
+fn the_number_of_a_note_in_another_chapter_joins_no_number() {
+    let chapter = |body: &str| {
+        format!(
+            "<html xmlns=\"http://www.w3.org/1999/xhtml\" \
+             xmlns:epub=\"http://www.idpf.org/2007/ops\"><body>{body}</body></html>"
+        )
+    };
+    let first = chapter(
+        "<h1>The weir</h1><p>Built in 1911<a href=\"c1.xhtml#n3\" epub:type=\"noteref\">3</a>.</p>",
+    );
+    let second = chapter("<h1>Notes</h1><p id=\"n3\">By Ole.</p>");
+    let converted = book("", &[&first, &second], &[]);
+    assert!(body(&converted).contains("Built in 1911\u{b3}."), "{}", body(&converted));
+}

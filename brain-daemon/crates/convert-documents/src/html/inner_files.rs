@@ -16,6 +16,9 @@ const KINDS: [(&str, &str); 6] = [
     ("image/svg+xml", "svg"),
 ];
 const START: &str = "src=";
+/// The scheme of the addresses of pictures while the page is converted. Without one, they would begin
+/// at the address that a saved page states.
+const SCHEME: &str = "cid:";
 
 /// The pictures of a page: name and bytes.
 #[derive(Debug, Default)]
@@ -40,7 +43,7 @@ impl InnerFiles {
             let Some((address, after)) = value.split_once(quote) else { continue };
             match found.file(address, draft) {
                 Some(name) => {
-                    out.push_str(&format!("\"{name}\""));
+                    out.push_str(&format!("\"{SCHEME}{name}\""));
                 }
                 None => {
                     draft.lost("a thing written into it (data:) is only in the kept file");
@@ -51,6 +54,14 @@ impl InnerFiles {
         }
         out.push_str(rest);
         (out, found)
+    }
+
+    /// Returns the converted page with the names of its pictures in place of their addresses.
+    pub(super) fn named(&self, mut body: String) -> String {
+        for (name, _) in &self.files {
+            body = body.replace(&format!("]({SCHEME}{name}"), &format!("]({name}"));
+        }
+        body
     }
 
     /// Decodes a picture. Returns its name.

@@ -56,6 +56,31 @@ fn pictures_in_the_page_are_files() {
 }
 
 #[test]
+fn pictures_of_a_saved_page_do_not_begin_at_its_address() {
+    for head in [
+        "<link rel=canonical href='https://x.example/d/page'>",
+        "<base href='https://x.example/d/'>",
+    ] {
+        let html = format!(
+            "<html><head>{head}</head><body><a href=a.html>a</a> \
+             <img alt='red' src=\"data:image/png;base64,iVBORw0KGgo=\"></body></html>"
+        );
+        let converted = converted("page.html", html.as_bytes());
+        let page = converted.page("page");
+        assert!(page.contains("[a](https://x.example/d/a.html) ![red](picture-1.png)"), "{page}");
+    }
+}
+
+#[test]
+fn text_that_the_page_hides_is_left_out() {
+    let html = "<html><body><p>Seen</p><div style=\"display:none\">two words</div>\
+                <p hidden>one</body></html>";
+    let converted = converted("page.html", html.as_bytes());
+    assert!(converted.page("page").ends_with("---\n\nSeen\n"));
+    assert_eq!(converted.lost(), ["page.html: text that it hides is left out: 3 words"]);
+}
+
+#[test]
 fn a_cut_or_empty_page_does_not_fail() {
     let html = "<html><body><h1>One</h1><table><tr><td>two<td>three</table><p>four</p></html>";
     for tenth in 0..10 {

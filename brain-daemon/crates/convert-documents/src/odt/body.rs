@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use brain_convert_base::count_words;
+
 use super::controls;
 use super::list_place::ListPlace;
 use super::styles::Styles;
@@ -33,6 +35,8 @@ pub(super) struct Reader<'a> {
     is_note: bool,
     /// Whether the paragraph is code, where all blanks count.
     is_code: bool,
+    /// Whether the text is hidden.
+    is_hidden: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -48,6 +52,7 @@ impl<'a> Reader<'a> {
             controls: HashMap::new(),
             is_note: false,
             is_code: false,
+            is_hidden: false,
         }
     }
 
@@ -88,18 +93,32 @@ impl<'a> Reader<'a> {
                     self.free_drawing(element, flow);
                 }
                 name if is_left_out(name) => {}
+                "text:section" if is_hidden_part(element) => self.hide(element),
                 // Sections, indexes, numbered paragraphs.
                 _ => self.fill(element, place, flow),
             }
         }
     }
 
+    /// Counts the words of a hidden element.
+    fn hide(&mut self, element: Element<'_>) {
+        self.draft.hide(count_words(&element.text()));
+    }
+
     fn paragraph(&mut self, paragraph: Element<'_>, kind: Kind, flow: &mut Flow) {
+        let by_field = |it: Element<'_>| it.name() == "text:hidden-paragraph" && is_hidden_part(it);
+        if paragraph.children().any(by_field) {
+            return self.hide(paragraph);
+        }
+        let style = paragraph.attribute("text:style-name").unwrap_or_default();
+        let is_hidden = self.styles.is_hidden("paragraph", style).unwrap_or(false);
+        let outer = std::mem::replace(&mut self.is_hidden, is_hidden);
         let boxes = std::mem::take(&mut self.boxes);
         let is_code = std::mem::replace(&mut self.is_code, kind == Kind::Code);
         let mut content = Vec::new();
         self.inlines(paragraph, Style::default(), None, &mut content);
         self.is_code = is_code;
+        self.is_hidden = outer;
         let boxes = std::mem::replace(&mut self.boxes, boxes);
         let places = std::mem::take(&mut self.places);
         if let Kind::Heading(_) | Kind::Title = kind {
@@ -133,12 +152,22 @@ impl<'a> Reader<'a> {
         for element in parent.children() {
             let text = |text: String| Inline::Text(Text { text, style, link: link.cloned() });
             match element.name() {
+                "" if self.is_hidden => self.hide(element),
                 "" => out.push(text(collapsed(element.own_text()))),
                 "text:span" => {
                     let name = element.attribute("text:style-name").unwrap_or_default();
                     let inner = self.styles.look(name, style);
+                    let is_hidden = self.styles.is_hidden("text", name).unwrap_or(self.is_hidden);
+                    let outer = std::mem::replace(&mut self.is_hidden, is_hidden);
                     self.inlines(element, inner, link, out);
+                    self.is_hidden = outer;
                 }
+                "text:hidden-text" if is_hidden_part(element) => {
+                    let text = element.attribute("text:string-value").unwrap_or_default();
+                    self.draft.hide(count_words(text));
+                }
+                "text:s" | "text:tab" | "text:line-break" | "text:note" | "office:annotation"
+                    if self.is_hidden => {}
                 "text:a" => {
                     let target = target(element.attribute("xlink:href").unwrap_or_default());
                     self.inlines(element, style, target.as_ref().or(link), out);
@@ -238,6 +267,12 @@ fn target(address: &str) -> Option<Link> {
     }
 }
 
+/// Returns whether a section or a field is hidden.
+fn is_hidden_part(element: Element<'_>) -> bool {
+    element.attribute("text:display") == Some("none")
+        || element.attribute("text:is-hidden") == Some("true")
+}
+
 /// Returns whether an element has no text of the document: declarations, and what was deleted.
 pub(super) fn is_left_out(name: &str) -> bool {
     matches!(
@@ -245,7 +280,6 @@ pub(super) fn is_left_out(name: &str) -> bool {
         "text:tracked-changes"
             | "text:note-citation"
             | "text:script"
-            | "text:hidden-text"
             | "text:variable-decls"
             | "text:sequence-decls"
             | "text:user-field-decls"

@@ -27,6 +27,7 @@ struct Entry {
     strike: Option<bool>,
     position: Option<Position>,
     list: Option<String>,
+    is_hidden: Option<bool>,
 }
 
 impl Styles {
@@ -82,6 +83,11 @@ impl Styles {
         style
     }
 
+    /// Returns whether a style of this family hides its text; `None` if it does not say it.
+    pub(super) fn is_hidden(&self, family: &str, name: &str) -> Option<bool> {
+        self.chain(family, name).find_map(|(_, entry)| entry.is_hidden)
+    }
+
     /// Returns what a paragraph of a style is.
     pub(super) fn kind(&self, name: &str) -> Kind {
         let by_name = |name: &str| match name {
@@ -117,6 +123,7 @@ fn entry(style: Element<'_>) -> Entry {
         strike: line.map(|it| it != "none"),
         position: value("style:text-position").map(position),
         list: style.attribute("style:list-style-name").map(str::to_owned),
+        is_hidden: value("text:display").map(|it| it == "none"),
     }
 }
 

@@ -179,3 +179,35 @@ fn im04_raised_numbers_do_not_join_the_number_before() {
     let converted = converted("", &content);
     assert!(converted.page("letter").ends_with("\n\n10\u{2076} H\u{2082}O, 57\n"));
 }
+
+#[test]
+fn hidden_text_is_left_out_and_counted() {
+    let style = |name: &str, family: &str, display: &str| {
+        format!(
+            "<style:style style:name=\"{name}\" style:family=\"{family}\"><style:text-properties \
+             text:display=\"{display}\"/></style:style>"
+        )
+    };
+    let content = format!(
+        "<office:document-content {NS} \
+         xmlns:style=\"urn:oasis:names:tc:opendocument:xmlns:style:1.0\"><office:automatic-styles>\
+         {}{}{}</office:automatic-styles><office:body><office:text>\
+         <text:p>Seen <text:span text:style-name=\"H\">one<text:s/>two<text:note><text:note-body>\
+         <text:p>none</text:p></text:note-body></text:note></text:span>end</text:p>\
+         <text:p text:style-name=\"P\">three <text:span text:style-name=\"S\">shown</text:span></text:p>\
+         <text:section text:display=\"none\"><text:p>four</text:p></text:section>\
+         <text:section text:display=\"condition\" text:is-hidden=\"true\"><text:p>five</text:p>\
+         </text:section><text:section text:display=\"condition\"><text:p>A</text:p></text:section>\
+         <text:p>b <text:hidden-text text:string-value=\"six\" text:is-hidden=\"true\"/>\
+         <text:hidden-text text:string-value=\"c\">c</text:hidden-text></text:p>\
+         <text:p><text:hidden-paragraph text:is-hidden=\"true\"/>seven</text:p>\
+         </office:text></office:body></office:document-content>",
+        style("H", "text", "none"),
+        style("P", "paragraph", "none"),
+        style("S", "text", "true"),
+    );
+    let converted = converted("", &content);
+    let page = converted.page("letter");
+    assert!(page.ends_with("\n\nSeen end\n\nshown\n\nA\n\nb c\n"), "{page}");
+    assert_eq!(converted.lost(), ["letter.odt: text that it hides is left out: 7 words"]);
+}

@@ -1,7 +1,9 @@
 //! The text of a paragraph of XHTML.
 
+use brain_convert_base::count_words;
+
 use super::Chapter;
-use super::notes::Notes;
+use super::notes::{self, Notes};
 use crate::container::{folder, resolve, target};
 use crate::draft::Draft;
 use crate::math::formula;
@@ -20,7 +22,9 @@ impl Inlines<'_, '_> {
     pub(super) fn of(&mut self, element: Element<'_>) -> Vec<Inline> {
         let mut out = Vec::new();
         for child in element.children() {
-            self.read(child, &mut out);
+            if !self.is_hidden(child) {
+                self.read(child, &mut out);
+            }
         }
         out
     }
@@ -44,6 +48,13 @@ impl Inlines<'_, '_> {
                 return;
             }
             "br" => return out.push(Inline::Break),
+            "input" => {
+                if matches!(element.attribute("type"), Some("checkbox" | "radio")) {
+                    let is_checked = element.attribute("checked").is_some();
+                    out.push(plain(if is_checked { "☑ " } else { "☐ " }.to_owned()));
+                }
+                return;
+            }
             "img" | "image" => return self.picture(element, out),
             "script" | "style" | "template" | "rp" | "desc" => return,
             "title" => return,
@@ -71,6 +82,10 @@ impl Inlines<'_, '_> {
                 if self.notes.is_back_link(element) {
                     return;
                 }
+                // The number of a note in another chapter may not join the word before it.
+                if notes::is_reference(element) {
+                    style.position = Position::Raised;
+                }
                 let target = self.target(href);
                 return self.children(element, style, target.as_ref().or(link), out);
             }
@@ -81,6 +96,18 @@ impl Inlines<'_, '_> {
         self.children(element, style, link, out);
     }
 
+    /// Returns whether the chapter hides an element, and counts its words. Notes are shown when a
+    /// reader opens them.
+    pub(super) fn is_hidden(&mut self, element: Element<'_>) -> bool {
+        let style = element.attribute("style").unwrap_or_default();
+        let is_hidden = brain_page::is_hidden_html(element.attribute("hidden"), style)
+            && self.notes.number_of(element).is_none();
+        if is_hidden {
+            self.draft.hide(count_words(&element.text()));
+        }
+        is_hidden
+    }
+
     fn children(
         &mut self,
         element: Element<'_>,
@@ -89,7 +116,9 @@ impl Inlines<'_, '_> {
         out: &mut Vec<Inline>,
     ) {
         for child in element.children() {
-            self.walk(child, style, link, out);
+            if !self.is_hidden(child) {
+                self.walk(child, style, link, out);
+            }
         }
     }
 

@@ -26,7 +26,7 @@ impl Notes {
         href: &str,
         draft: &mut Draft,
     ) -> Option<usize> {
-        let id = href.split_once('#').filter(|_| has_type(link, &["noteref", "doc-noteref"]))?.1;
+        let id = href.split_once('#').filter(|_| is_reference(link))?.1;
         let number = self.by_id.get_mut(id)?;
         Some(*number.get_or_insert_with(|| draft.add_note()))
     }
@@ -41,6 +41,11 @@ impl Notes {
         has_type(link, &["backlink", "doc-backlink"])
             || link.attribute("class") == Some("footnote-back")
     }
+}
+
+/// Returns whether a link is the mark of a note.
+pub(super) fn is_reference(link: Element<'_>) -> bool {
+    has_type(link, &["noteref", "doc-noteref"])
 }
 
 const NOTES: [&str; 7] =

@@ -69,6 +69,15 @@ impl Moment {
         self.local.strftime("%Y-%m-%d").to_string()
     }
 
+    /// Returns the last day before this day, or this time: the end of an event of whole days is the
+    /// day after it.
+    pub(super) fn last(&self) -> Option<Self> {
+        match self.is_day {
+            true => Some(self.at(self.local.yesterday().ok()?)),
+            false => Some(self.clone()),
+        }
+    }
+
     /// Returns the day, or the time with its offset, in ISO 8601.
     pub(super) fn iso(&self) -> String {
         if self.is_day { self.day() } else { self.zone.iso(self.local) }

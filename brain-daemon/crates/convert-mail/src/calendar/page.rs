@@ -3,6 +3,7 @@
 use brain_convert_base::{Page, Value, literal_line, literal_text};
 use jiff::Timestamp;
 
+use super::moment::Moment;
 use super::series::{Series, Timed};
 use crate::content_line::{Component, Line};
 
@@ -50,7 +51,9 @@ pub(super) fn event(main: &Timed<'_>, changed: &[Timed<'_>], series: &Series) ->
     if let Some(first) = series.instances.first() {
         draft.page.fields.insert(0, ("date".to_owned(), Value::Text(first.start.iso())));
     }
-    if let Some(end) = main.end.as_ref().filter(|_| series.instances.len() == 1) {
+    let end = main.end.as_ref().filter(|_| series.instances.len() == 1).and_then(Moment::last);
+    let is_later = |end: &Moment| main.start.as_ref().is_none_or(|it| it.local < end.local);
+    if let Some(end) = end.filter(is_later) {
         draft.page.fields.insert(1, ("end".to_owned(), Value::Text(end.iso())));
     }
     draft.finish(blocks, main.component)
@@ -185,13 +188,18 @@ fn address(line: &Line) -> String {
     let text = brain_page::single_line(&line.text());
     match text.get(.."mailto:".len()) {
         Some(scheme) if scheme.eq_ignore_ascii_case("mailto:") => text[scheme.len()..].to_owned(),
-        _ => line.param("CN").map_or(text, brain_page::single_line),
+        _ => common_name(line).unwrap_or(text),
     }
+}
+
+/// Returns the name of a person. Some programs escape its commas, as in a text.
+fn common_name(line: &Line) -> Option<String> {
+    line.param("CN").map(|name| brain_page::single_line(&name.replace("\\,", ",")))
 }
 
 fn person(line: &Line) -> String {
     let address = address(line);
-    let name = line.param("CN").map(brain_page::single_line).filter(|name| *name != address);
+    let name = common_name(line).filter(|name| *name != address);
     let status = match line.param("PARTSTAT").map(str::to_ascii_uppercase).as_deref() {
         Some("ACCEPTED") => ", accepted",
         Some("DECLINED") => ", declined",

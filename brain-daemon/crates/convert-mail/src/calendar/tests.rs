@@ -254,3 +254,48 @@ fn cut_and_hostile_files_end() {
     }
     assert!(converted("").paths().is_empty());
 }
+
+#[test]
+fn the_end_of_whole_days_is_the_last_one() {
+    let page = |end: &str| {
+        let converted =
+            converted(&event(&format!("SUMMARY:A\nDTSTART;VALUE=DATE:20260501\n{end}")));
+        converted.page("calendar/2026-05-01 A").to_owned()
+    };
+    assert!(!page("DTEND;VALUE=DATE:20260502").contains("end:"));
+    assert!(!page("DTEND;VALUE=DATE:20260501").contains("end:"));
+    let three = page("DTEND;VALUE=DATE:20260504");
+    assert!(three.contains("end: \"2026-05-03\"\n"), "{three}");
+    assert!(three.contains("- 2026-05-01 | all day, to 2026-05-03\n"), "{three}");
+}
+
+#[test]
+fn zones_and_times_that_are_not_known_are_named() {
+    let found = converted(&format!(
+        "{}{}{}",
+        event("UID:a\nSUMMARY:A\nDTSTART;TZID=\"(UTC-07:00) Arizona\":20260107T190000"),
+        event("UID:b\nSUMMARY:B\nDTSTART;TZID=Mars/Olympus:20260107T190000"),
+        event("UID:c\nSUMMARY:C\nDTSTART:tomorrow"),
+    ));
+    let date = |name: &str| {
+        let page = found.page(name);
+        page.split("date: \"").nth(1).map(|it| it.split('"').next().unwrap().to_owned())
+    };
+    assert_eq!(date("calendar/2026-01-07 A").unwrap(), "2026-01-07T19:00:00-07:00");
+    assert_eq!(date("calendar/2026-01-07 B").unwrap(), "2026-01-07T19:00:00");
+    assert_eq!(date("calendar/C"), None);
+    let lost = found.lost().join("\n");
+    for part in [
+        "\"C\": its DTSTART \"tomorrow\" is no time that can be read",
+        "\"(UTC-07:00) Arizona\" only the offset is known",
+        "\"Mars/Olympus\" is not known",
+    ] {
+        assert!(lost.contains(part), "{part} in {lost}");
+    }
+}
+
+#[test]
+fn a_name_with_an_escaped_comma_is_read() {
+    let text = body("DTSTART:20260107T190000\nORGANIZER;CN=\"Doe\\, J\":mailto:j@x.example");
+    assert!(text.ends_with("- Organizer: Doe, J (j@x.example)"), "{text}");
+}

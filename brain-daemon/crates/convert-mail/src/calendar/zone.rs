@@ -1,7 +1,8 @@
 //! Time zones of a calendar.
 //!
 //! A name is looked up in the zone database, then in the table of Windows names, then in the file
-//! itself: a definition in a file covers few years, and programs write wrong ones.
+//! itself: a definition in a file covers few years, and programs write wrong ones. If it is in none
+//! of these, it can say its offset.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -10,6 +11,7 @@ use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::{Offset, TimeZone};
 
+use super::described_zone::DescribedZone;
 use super::rule::Rule;
 use super::windows_zones::zone_name;
 use crate::content_line::Component;
@@ -167,6 +169,8 @@ pub(super) struct Zones<'a> {
     known: HashMap<String, Rc<Zone>>,
     /// Names of zones that cannot be found, in order of use.
     pub(super) unknown: Vec<String>,
+    /// Names of zones of which only the offset is known.
+    pub(super) offsets: Vec<String>,
 }
 
 impl<'a> Zones<'a> {
@@ -174,7 +178,12 @@ impl<'a> Zones<'a> {
     pub(super) fn of(calendars: &'a [Component]) -> Self {
         let all = calendars.iter().flat_map(|it| &it.children);
         let zones = all.filter(|it| it.name == "VTIMEZONE").map(|it| (it.text("TZID"), it));
-        Self { defined: zones.collect(), known: HashMap::new(), unknown: Vec::new() }
+        Self {
+            defined: zones.collect(),
+            known: HashMap::new(),
+            unknown: Vec::new(),
+            offsets: Vec::new(),
+        }
     }
 
     /// Returns the zone of this name. An unknown zone is none.
@@ -188,12 +197,23 @@ impl<'a> Zones<'a> {
             let other = definition.text("X-LIC-LOCATION");
             by_name(&other).or_else(|| defined(definition))
         });
+        let zone = zone.or_else(|| self.described(name));
         if zone.is_none() {
             self.unknown.push(name.to_owned());
         }
         let zone = Rc::new(zone.unwrap_or(Zone::Floating));
         self.known.insert(name.to_owned(), Rc::clone(&zone));
         zone
+    }
+
+    fn described(&mut self, name: &str) -> Option<Zone> {
+        Some(match DescribedZone::of(name)? {
+            DescribedZone::Place(zone, name) => Zone::Known(zone, name),
+            DescribedZone::Offset(offset) => {
+                self.offsets.push(name.to_owned());
+                Zone::Known(TimeZone::fixed(offset), format!("UTC{offset}"))
+            }
+        })
     }
 }
 
@@ -278,6 +298,22 @@ mod tests {
         zones.zone("Nowhere");
         zones.zone("Nowhere");
         assert_eq!(zones.unknown, ["Nowhere"]);
+    }
+
+    #[test]
+    fn a_definition_precedes_a_described_offset() {
+        let name = "(UTC+01:00) Amsterdam, Berlin";
+        assert_eq!(iso(name, "", "2026-07-10T13:00"), "2026-07-10T13:00:00+02:00");
+        let file = format!(
+            "BEGIN:VCALENDAR\nBEGIN:VTIMEZONE\nTZID:{name}\nBEGIN:STANDARD\n\
+             DTSTART:16010101T000000\nTZOFFSETFROM:+0300\nTZOFFSETTO:+0300\nEND:STANDARD\n\
+             END:VTIMEZONE\nEND:VCALENDAR\n"
+        );
+        assert_eq!(iso(name, &file, "2026-07-10T13:00"), "2026-07-10T13:00:00+03:00");
+        let mut zones = Zones::of(&[]);
+        zones.zone("(UTC-07:00) Arizona");
+        zones.zone(name);
+        assert_eq!((zones.offsets.len(), zones.unknown.len()), (1, 0));
     }
 
     #[test]

@@ -115,6 +115,9 @@ impl Part {
                 false => text.replace('"', ""),
             };
             let line = brain_page::single_line(&decode_words(&inner));
+            // Some programs encode a name with its quotation marks.
+            let bare = line.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
+            let line = bare.unwrap_or(&line);
             line.chars().take(MAX_NAME).collect::<String>()
         };
         let (name, comment) = (clean(&self.name), clean(&self.comment));
@@ -148,6 +151,10 @@ mod tests {
         );
         assert_eq!(
             read("=?utf-8?Q?M=C3=BCller=2C_J?= <j@x.example>"),
+            ["M\u{fc}ller, J (j@x.example)"]
+        );
+        assert_eq!(
+            read("=?utf-8?Q?=22M=C3=BCller=2C_J=22?= <j@x.example>"),
             ["M\u{fc}ller, J (j@x.example)"]
         );
         assert_eq!(read("undisclosed-recipients:;"), Vec::<String>::new());

@@ -34,12 +34,14 @@ pub(super) fn words(html: &str) -> usize {
 
 /// Converts HTML to markdown. Its headings become headings below that of the message.
 ///
+/// Returns also the number of words that the HTML hides.
+///
 /// # Errors
 /// The reason why it cannot be converted.
-pub(super) fn markdown(html: &str) -> Result<String, String> {
+pub(super) fn markdown(html: &str) -> Result<(String, usize), String> {
     match payload(MediaType::Html, html.as_bytes()) {
-        Ok(payload) => Ok(with_lower_headings(&payload.document.body)),
-        Err(PayloadError::Empty) => Ok(String::new()),
+        Ok(payload) => Ok((with_lower_headings(&payload.document.body), payload.hidden_words)),
+        Err(PayloadError::Empty) => Ok((String::new(), 0)),
         Err(error) => Err(error.to_string()),
     }
 }
@@ -122,8 +124,11 @@ mod tests {
 
     #[test]
     fn headings_are_below_that_of_the_message() {
-        assert_eq!(markdown("<h1>A</h1><h5>B</h5><p>#c</p>").unwrap(), "### A\n\n###### B\n\n\\#c");
-        assert_eq!(markdown("").unwrap(), "");
+        assert_eq!(
+            markdown("<h1>A</h1><h5>B</h5><p>#c</p>").unwrap().0,
+            "### A\n\n###### B\n\n\\#c"
+        );
+        assert_eq!(markdown("").unwrap().0, "");
     }
 
     #[test]
@@ -140,7 +145,7 @@ mod tests {
     fn a_table_for_the_layout_becomes_text() {
         let html = "<table><tr><td><table><tr><td>Hello</td></tr></table></td></tr><tr><td>\
                     <table><tr><td>The ferry</td></tr></table></td></tr></table>";
-        let text = markdown(html).unwrap();
+        let (text, _) = markdown(html).unwrap();
         assert!(!text.contains('|'), "{text}");
         assert!(text.contains("Hello") && text.contains("The ferry"), "{text}");
     }

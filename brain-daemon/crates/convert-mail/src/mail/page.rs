@@ -31,15 +31,16 @@ const FOLDER: &str = "mail";
 /// What is shown for an empty subject, as mail programs do.
 const NO_SUBJECT: &str = "(no subject)";
 
-/// Writes the pages of a thread: one, or more if it is long.
+/// Writes the pages of a thread: one, or more if it is long. Returns the number of words that its
+/// messages hide.
 pub(super) fn write_thread(
     store: &Store,
     thread: &[Summary],
     paths: &mut Paths,
     out: &mut Output<'_>,
-) -> Result<(), ConvertError> {
+) -> Result<usize, ConvertError> {
     let mut draft = Draft::default();
-    let mut number = 1;
+    let (mut number, mut hidden_words) = (1, 0);
     for summary in thread {
         let Some(bytes) = store.read(summary.position)? else {
             out.lost(&name(store, summary), "the message is too large: 48 MB is the limit")?;
@@ -53,8 +54,10 @@ pub(super) fn write_thread(
         for reason in draft.add(store, summary, &bytes) {
             out.lost(&name(store, summary), &reason)?;
         }
+        hidden_words += std::mem::take(&mut draft.hidden_words);
     }
-    draft.write(store, paths, out)
+    draft.write(store, paths, out)?;
+    Ok(hidden_words)
 }
 
 /// Returns how a person knows a message: its file, subject and day.
@@ -78,6 +81,8 @@ struct Draft {
     recipients: Vec<String>,
     labels: Vec<String>,
     seen: Seen,
+    /// Number of words that the HTML of the last message hides.
+    hidden_words: usize,
     /// Names of files by the checksum of their bytes: replies repeat pictures of signatures.
     names: HashMap<u64, String>,
     files: Vec<(Position, Vec<(FilePart, String)>)>,
@@ -92,7 +97,9 @@ impl Draft {
         if is_first {
             self.page.from = entry(store, summary.position, &header);
             store.folder(summary.position).clone_into(&mut self.folder);
-            self.day = sent.as_ref().map(|sent| sent.strftime("%Y-%m-%d").to_string());
+            let delivered = || summary.date.map(|date| date.strftime("%Y-%m-%d").to_string());
+            let day = sent.as_ref().map(|sent| sent.strftime("%Y-%m-%d").to_string());
+            self.day = day.or_else(delivered);
             self.page.created = summary.date;
             self.base = match &*summary.subject {
                 "" => NO_SUBJECT.to_owned(),
@@ -146,7 +153,8 @@ impl Draft {
             blocks.push(match text {
                 Text::Plain(text) => plain::markdown(&text),
                 Text::Html(html) => {
-                    let text = html_text(&html, lost);
+                    let (text, hidden_words) = html_text(&html, lost);
+                    self.hidden_words += hidden_words;
                     html::with_pictures(&text, |id| {
                         let mut files = files.iter().map(|(file, name, _)| (file, name));
                         let (_, name) = files.find(|(file, _)| file.content_id == id)?;
@@ -295,13 +303,14 @@ fn shown(addresses: &[Address]) -> String {
     names.join(", ")
 }
 
-/// Returns the text of HTML. If it cannot be converted, it is kept as code.
-fn html_text(html: &str, lost: &mut Vec<String>) -> String {
+/// Returns the text of HTML, and the number of words that it hides. If it cannot be converted, it is
+/// kept as code.
+fn html_text(html: &str, lost: &mut Vec<String>) -> (String, usize) {
     if html.contains("src=\"data:") || html.contains("src='data:") {
         lost.push("files written into its HTML (data:) are left out".to_owned());
     }
     html::markdown(html).unwrap_or_else(|error| {
         lost.push(format!("its HTML was not converted, and is kept as code: {error}"));
-        format!("~~~~~~~~html\n{html}\n~~~~~~~~")
+        (format!("~~~~~~~~html\n{html}\n~~~~~~~~"), 0)
     })
 }

@@ -8,6 +8,10 @@
 use std::hash::{DefaultHasher, Hasher as _};
 use std::io::{self, BufRead, Read as _, Seek, SeekFrom};
 
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+
 use super::header::field_name;
 
 /// Maximum length of a piece of a line, in bytes.
@@ -30,6 +34,8 @@ pub(super) struct Found {
     pub(super) digest: u64,
     /// Whether the file says beside the message that its owner deleted it.
     pub(super) is_deleted: bool,
+    /// When it was delivered, as the line before it says.
+    pub(super) delivered: Option<Timestamp>,
 }
 
 /// The form of a line that begins a message.
@@ -93,6 +99,7 @@ struct Scan {
 }
 
 struct Message {
+    delivered: Option<Timestamp>,
     offset: u64,
     header: Vec<u8>,
     is_header: bool,
@@ -110,6 +117,7 @@ impl Scan {
             if is_line && is_field(piece) {
                 found = self.end_of_message(self.at - separator.len() as u64);
                 self.message = Some(Message {
+                    delivered: delivered(&separator),
                     offset: self.at,
                     header: Vec::new(),
                     is_header: true,
@@ -179,9 +187,9 @@ impl Scan {
 
     /// Returns the message that ends at this offset.
     fn end_of_message(&mut self, end: u64) -> Option<Found> {
-        let Message { offset, header, digest, .. } = self.message.take()?;
+        let Message { delivered, offset, header, digest, .. } = self.message.take()?;
         let digest = digest.finish();
-        Some(Found { offset, len: end - offset, header, digest, is_deleted: false })
+        Some(Found { offset, len: end - offset, header, digest, is_deleted: false, delivered })
     }
 }
 
@@ -208,6 +216,20 @@ fn form(line: &[u8]) -> Option<Form> {
         return None;
     }
     Some(if sender.is_some_and(is_hash) { Form::Patch } else { Form::Dated })
+}
+
+/// Returns the date in a line that begins a message: `From a@x Tue Mar  3 10:00:00 2026`. It is in
+/// UTC (RFC 4155). That of a patch is always the same, and means nothing.
+fn delivered(line: &[u8]) -> Option<Timestamp> {
+    if form(line) != Some(Form::Dated) {
+        return None;
+    }
+    let line = std::str::from_utf8(line).ok()?;
+    let words: Vec<&str> = line.split_ascii_whitespace().collect();
+    let [.., month, day, time, year] = words.as_slice() else { return None };
+    let text = format!("{month} {day} {time} {year}");
+    let local = DateTime::strptime("%b %d %H:%M:%S %Y", text).ok()?;
+    TimeZone::UTC.to_timestamp(local).ok()
 }
 
 /// Returns the length of the body that a header states.
@@ -268,6 +290,17 @@ mod tests {
         let text = "From \nSubject: a\n\nFrom here on\n\nFrom \nno field\n\nFrom \nSubject: b\n\n";
         assert_eq!(messages(text).len(), 2);
         assert_eq!(messages("From - Tue Mar  3 10:00:00 2026\nA: b\n\nx").len(), 1);
+    }
+
+    #[test]
+    fn im10_a_quoted_separator_begins_no_message() {
+        let first = "From ida@x.example Tue Mar  3 10:00:00 2026\n";
+        let quoted = ">From bo@x.example Tue Mar  3 11:00:00 2026\nSubject: old\n\nbye\n";
+        let text = format!("{first}Subject: a\n\nSee:\n\n{quoted}\n>{quoted}");
+        assert_eq!(messages(&text).len(), 1);
+        // Without a quotation and a length it is a message, as in all mail programs.
+        let text = format!("{first}Subject: a\n\nSee:\n\n{}", &quoted[1..]);
+        assert_eq!(messages(&text).len(), 2);
     }
 
     #[test]

@@ -235,7 +235,11 @@ impl Store {
             let body = Header::parse(bytes).1;
             let (header, digest) = (bytes[..body].to_vec(), digest(&bytes[body..]));
             let len = bytes.len() as u64;
-            each(out, position, Found { offset: 0, len, header, digest, is_deleted })?;
+            each(
+                out,
+                position,
+                Found { offset: 0, len, header, digest, is_deleted, delivered: None },
+            )?;
         }
         Ok(())
     }

@@ -79,7 +79,7 @@ fn im11_messages_deleted_in_thunderbird_are_named() {
         &with("0009", "thrown away"),
         &with("0019", "Re: thrown away"),
     ]);
-    assert_eq!(converted.paths(), ["mail/box/kept"]);
+    assert_eq!(converted.paths(), ["mail/box/2026-03-03 kept"]);
     let lost = converted.lost();
     assert_eq!(lost.len(), 2);
     assert!(lost[0].ends_with("\"thrown away\": deleted in Thunderbird"), "{lost:?}");
@@ -107,7 +107,7 @@ fn messages_with_the_flag_deleted_are_named() {
         format!("Status: RO\nX-Status: {flags}\nFrom: a@x.example\nSubject: {subject}\n\ntext\n")
     };
     let converted = mbox(&[&with("AF", "kept"), &with("AD", "thrown away")]);
-    assert_eq!(converted.paths(), ["mail/box/kept"]);
+    assert_eq!(converted.paths(), ["mail/box/2026-03-03 kept"]);
     assert!(converted.lost()[0].ends_with("\"thrown away\": deleted: its X-Status has the flag D"));
 }
 
@@ -118,11 +118,11 @@ fn folders_of_deleted_mail_are_left_out_beside_others() {
     let files = [("Inbox", kept.as_str()), ("Trash", &gone), ("Boats.sbd/Junk", &gone)];
     let dir = directory(&files);
     let converted = Converted::of(&FORMATS, dir.path());
-    assert_eq!(converted.paths(), ["mail/Inbox/kept"]);
+    assert_eq!(converted.paths(), ["mail/Inbox/2026-03-03 kept"]);
     assert!(converted.lost()[0].ends_with("in a folder for deleted mail or spam"));
     // A folder that is imported alone is meant.
     let alone = Converted::of(&FORMATS, &dir.path().join("Trash"));
-    assert_eq!(alone.paths(), ["mail/Trash/gone"]);
+    assert_eq!(alone.paths(), ["mail/Trash/2026-03-03 gone"]);
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn attachments_are_files_of_the_page() {
                 \tfilename*0*=utf-8''Gr%C3; filename*1*=%BCn.pdf\n\
                 Content-Transfer-Encoding: base64\n\nUERG\n--b c--\nepilogue\n";
     let converted = mbox(&[text, &text.replace("Subject: s", "Subject: Re: s")]);
-    let page = converted.page("mail/box/s");
+    let page = converted.page("mail/box/2026-03-03 s");
     assert!(page.contains("Look ![[attachment.png]] here\n\n- [[Grün.pdf]]\n"), "{page}");
     assert!(page.contains("attachments: [\"attachment.png\", \"Grün.pdf\"]"), "{page}");
     assert!(!page.contains("preamble") && !page.contains("epilogue"));
@@ -189,8 +189,8 @@ fn attachments_are_files_of_the_page() {
     assert_eq!(
         converted.files(),
         [
-            ("mail/box/s", "attachment.png", b"PNG".to_vec()),
-            ("mail/box/s", "Grün.pdf", b"PDF".to_vec()),
+            ("mail/box/2026-03-03 s", "attachment.png", b"PNG".to_vec()),
+            ("mail/box/2026-03-03 s", "Grün.pdf", b"PDF".to_vec()),
         ]
     );
 }
@@ -300,4 +300,24 @@ fn cut_and_hostile_messages_end() {
     for tenth in 1..10 {
         assert_eq!(converted(&whole[..whole.len() * tenth / 10]).error, None);
     }
+}
+
+#[test]
+fn hidden_text_of_messages_is_left_out_and_counted_once() {
+    let html = |id: &str| {
+        let head = "Subject: News\nContent-Type: text/html\n\n";
+        message(id, 10, &format!("{head}<p style=\"display:none\">Two words</p><p>Seen</p>\n"))
+    };
+    let converted = mbox(&[&html("a"), &html("b")]);
+    let pages: Vec<&str> = converted.paths().iter().map(|path| converted.page(path)).collect();
+    assert!(pages.iter().all(|page| page.ends_with("\n\nSeen\n") && !page.contains("words")));
+    assert_eq!(converted.lost(), ["text of messages: text that it hides is left out: 4 words"]);
+}
+
+#[test]
+fn a_message_without_a_date_has_that_of_its_delivery() {
+    let converted = mbox(&["From: Bo <bo@x.example>\nSubject: Ferry\n\nAt six.\n"]);
+    let page = converted.page("mail/box/2026-03-03 Ferry");
+    assert!(page.contains("created: 2026-03-03T10:00:00Z\n"), "{page}");
+    assert!(page.contains("\n\n## Bo\n\n"), "{page}");
 }

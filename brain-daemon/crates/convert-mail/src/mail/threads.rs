@@ -9,6 +9,7 @@ use std::hash::{DefaultHasher, Hash, Hasher as _};
 use jiff::Timestamp;
 
 use super::header::Header;
+use super::scan::Found;
 use super::store::Position;
 use super::subject::{base_subject, is_reply};
 
@@ -57,12 +58,12 @@ impl Threads {
         &mut self,
         position: Position,
         header: &Header,
-        digest: u64,
+        found: &Found,
     ) -> Option<Position> {
         let id = header.id();
         if !id.is_empty() {
             let number = u32::try_from(self.messages.len()).unwrap_or(u32::MAX);
-            let number = *self.known.entry(hash(&(id, digest))).or_insert(number);
+            let number = *self.known.entry(hash(&(id, found.digest))).or_insert(number);
             let known = usize::try_from(number).ok().and_then(|it| self.messages.get(it));
             if let Some(known) = known {
                 return Some(known.position);
@@ -78,7 +79,7 @@ impl Threads {
         let subject: String = header.text("subject").chars().take(MAX_SUBJECT).collect();
         self.messages.push(Summary {
             position,
-            date: header.sent().map(|sent| sent.timestamp()),
+            date: header.sent().map(|sent| sent.timestamp()).or(found.delivered),
             is_loose_reply: !has_references && is_reply(&subject),
             subject: base_subject(&subject).into(),
             group,

@@ -7,6 +7,7 @@ use jiff::tz::TimeZone;
 
 use super::facts::{facts, value};
 use super::files::attach;
+use super::people::People;
 use crate::content_line::Component;
 
 /// A contact.
@@ -17,8 +18,8 @@ pub(super) struct Card<'a> {
 
 impl<'a> Card<'a> {
     /// Reads a contact.
-    pub(super) fn of(component: &'a Component) -> Self {
-        Self { component, facts: facts(component) }
+    pub(super) fn of(component: &'a Component, people: &People) -> Self {
+        Self { component, facts: facts(component, people) }
     }
 
     /// Returns whether there is neither a name nor a fact nor a note.
@@ -100,16 +101,25 @@ impl<'a> Card<'a> {
 
     /// Returns the type of the page.
     fn kind(&self) -> &'static str {
-        let kind = ["KIND", "X-ADDRESSBOOKSERVER-KIND"].map(|name| self.component.text(name));
         let is_company = self.component.text("X-ABSHOWAS").eq_ignore_ascii_case("company");
-        match kind.map(|it| it.to_lowercase()).iter().find(|it| !it.is_empty()).map(String::as_str)
-        {
-            Some("org") => "company",
-            Some("group") => "group",
+        match kind(self.component).as_str() {
+            "org" => "company",
+            "group" => "group",
             _ if is_company => "company",
             _ => "person",
         }
     }
+}
+
+/// Returns the kind that a contact states, in lower case; empty if it states none.
+fn kind(component: &Component) -> String {
+    let kinds = ["KIND", "X-ADDRESSBOOKSERVER-KIND"].map(|name| component.text(name));
+    kinds.iter().find(|kind| !kind.is_empty()).map(|kind| kind.to_lowercase()).unwrap_or_default()
+}
+
+/// Returns whether a contact is a group of others.
+pub(super) fn is_group(component: &Component) -> bool {
+    kind(component) == "group"
 }
 
 /// Parses a time, with or without signs between its parts. Without a zone it is in UTC, as the

@@ -6,10 +6,11 @@ use brain_convert_base::literal_line;
 
 use super::birthday::shown_date;
 use super::files::binary;
+use super::people::People;
 use crate::content_line::{Component, Line};
 
 /// Properties and what they are called.
-const NAMES: [(&str, &str); 25] = [
+const NAMES: [(&str, &str); 26] = [
     ("EMAIL", "Email"),
     ("TEL", "Phone"),
     ("IMPP", "Chat"),
@@ -35,6 +36,7 @@ const NAMES: [(&str, &str); 25] = [
     ("TZ", "Time zone"),
     ("GEO", "Position"),
     ("MEMBER", "Member"),
+    ("X-ADDRESSBOOKSERVER-MEMBER", "Member"),
 ];
 /// Properties that are elsewhere in the page, and those of programs only.
 const OTHERS: [&str; 22] = [
@@ -65,7 +67,7 @@ const OTHERS: [&str; 22] = [
 const DULL_TYPES: [&str; 4] = ["internet", "pref", "voice", "x-internet"];
 
 /// Returns a line for each fact, in the order of [`NAMES`]; unknown properties are last.
-pub(super) fn facts(card: &Component) -> Vec<String> {
+pub(super) fn facts(card: &Component, people: &People) -> Vec<String> {
     let labels: HashMap<&str, String> = card
         .all("X-ABLABEL")
         .filter(|line| !line.group.is_empty())
@@ -81,7 +83,10 @@ pub(super) fn facts(card: &Component) -> Vec<String> {
     let unknown = card.lines.iter().filter(is_unknown).map(|line| (line.name.as_str(), line));
     for (name, line) in known.chain(unknown) {
         let value = value(line);
-        if !value.is_empty() {
+        let member = people.link(&value).filter(|_| name == "Member");
+        if let Some(member) = member {
+            facts.push(format!("{name}: {member}"));
+        } else if !value.is_empty() {
             let kinds = kinds(line, labels.get(line.group.as_str()));
             let kinds = if kinds.is_empty() { kinds } else { format!(" ({kinds})") };
             facts.push(literal_line(&format!("{name}: {value}{kinds}")));

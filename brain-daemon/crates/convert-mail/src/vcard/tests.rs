@@ -146,3 +146,28 @@ fn cut_and_hostile_files_end() {
     }
     assert!(converted("BEGIN:VCARD\nEND:VCARD\n").lost()[0].contains("empty"));
 }
+
+#[test]
+fn members_of_a_group_are_links() {
+    let converted = converted(
+        "BEGIN:VCARD\nVERSION:4.0\nKIND:group\nFN:Crew\nMEMBER:urn:uuid:A1\nMEMBER:urn:uuid:none\n\
+         END:VCARD\nBEGIN:VCARD\nVERSION:4.0\nUID:urn:uuid:a1\nFN:Ole\nEND:VCARD\n",
+    );
+    let page = converted.page("contacts/Crew");
+    assert!(page.ends_with("- Member: [[contacts/Ole|Ole]]\n- Member: urn:uuid:none\n"), "{page}");
+}
+
+#[test]
+fn utf_16_with_a_byte_order_mark_is_read() {
+    let text = "\u{feff}BEGIN:VCARD\r\nVERSION:3.0\r\nFN:Åse 𝄞\r\nEND:VCARD\r\n";
+    let little: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let big: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+    let files = directory(&[]);
+    for (name, bytes) in [("a.vcf", &little), ("b.vcf", &big)] {
+        fs::write(files.path().join(name), bytes).unwrap();
+        let converted = Converted::of(&FORMATS, &files.path().join(name));
+        assert_eq!((converted.format, converted.paths()), ("vcard", vec!["contacts/Åse 𝄞"]));
+    }
+    let both = Converted::of(&FORMATS, files.path());
+    assert_eq!(both.paths(), ["contacts/Åse 𝄞", "contacts/Åse 𝄞 2"]);
+}

@@ -43,15 +43,15 @@ pub(super) fn local_time(text: &str) -> Option<String> {
     Some(format!("{day}T{}", time.strftime(form)))
 }
 
-/// Returns the tags in a text: words with `@` before them, as jrnl reads them, in lower case.
+/// Returns the tags in a text: words with `@` or `#` before them, as jrnl reads them, in lower case.
 fn tags(text: &str) -> Vec<String> {
     let mut tags: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
-        let Some(name) = word.strip_prefix('@') else { continue };
+        let Some(name) = word.strip_prefix(['@', '#']) else { continue };
         let is_tag = |c: char| c.is_alphanumeric() || "_-+*#/".contains(c);
         let end = name.find(|c| !is_tag(c)).unwrap_or(name.len());
         let name = name.get(..end).unwrap_or_default().to_lowercase();
-        if !name.is_empty() && !tags.contains(&name) {
+        if name.contains(char::is_alphanumeric) && !tags.contains(&name) {
             tags.push(name);
         }
     }

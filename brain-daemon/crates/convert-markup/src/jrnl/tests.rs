@@ -81,3 +81,13 @@ fn text_before_the_first_entry_is_named() {
         ]
     );
 }
+
+#[test]
+fn tags_of_the_title_are_those_of_the_page() {
+    let files = directory(&[(
+        "j.txt",
+        "[2026-11-01 09:00] Oil @weir #Rope.\n## no tag\n\n[2026-11-02 09:00] x\n",
+    )]);
+    let done = Converted::of(&FORMATS, &files.path().join("j.txt"));
+    assert!(done.page(done.paths()[0]).contains("tags: [\"weir\", \"rope\"]\n"));
+}

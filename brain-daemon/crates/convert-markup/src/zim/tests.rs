@@ -118,3 +118,16 @@ fn one_page_alone_is_read() {
     let done = Converted::of(&FORMATS, &files.path().join("Old_Page.txt"));
     assert_eq!(done.page("Old Page"), "---\ntitle: \"Old Page\"\n---\n\nx\n");
 }
+
+#[test]
+fn a_page_of_the_journal_has_its_day() {
+    let done = converted(&[
+        ("notebook.zim", "[Notebook]\nname=N\n"),
+        ("Journal/2026/11/01.txt", "HEAD\n====== Sunday 01 November 2026 ======\nx\n"),
+        ("A/2026/11/41.txt", "HEAD\ny\n"),
+    ]);
+    let page = done.page("Journal/2026/11/01");
+    assert!(page.contains("title: \"2026-11-01\"\ndate: \"2026-11-01\"\n"), "{page}");
+    assert!(page.ends_with("# Sunday 01 November 2026\n\nx\n"), "{page}");
+    assert!(done.page("A/2026/11/41").contains("title: \"41\"\n---"));
+}

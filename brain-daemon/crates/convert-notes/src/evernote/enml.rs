@@ -20,7 +20,7 @@ use super::entities;
 use super::reasons::Reasons;
 use super::tasks::Task;
 use attributes::Attributes;
-use brain_convert_base::fenced;
+use brain_convert_base::{count_words, fenced, hidden_text};
 use brain_page::{MediaType, PayloadError, payload};
 use html::{Html, Kind};
 use places::Places;
@@ -103,11 +103,13 @@ pub(super) fn convert(enml: &str, tasks: &[Task], targets: &mut dyn Targets) -> 
         open: Vec::new(),
         open_names: HashMap::new(),
         skipped: 0,
+        is_hidden: false,
+        hidden_words: 0,
         deep: 0,
     };
     let result = walker.walk(enml);
     walker.rest_of_tasks();
-    let (mut lost, html) = (walker.lost, walker.html);
+    let (mut lost, html, mut hidden_words) = (walker.lost, walker.html, walker.hidden_words);
     let (html, places) = html.finish();
     let html = match result {
         Ok(()) => html,
@@ -117,13 +119,17 @@ pub(super) fn convert(enml: &str, tasks: &[Task], targets: &mut dyn Targets) -> 
         }
     };
     let markdown = match payload(MediaType::Html, html.as_bytes()) {
-        Ok(payload) => places.fill(&payload.document.body, &mut lost),
+        Ok(payload) => {
+            hidden_words += payload.hidden_words;
+            places.fill(&payload.document.body, &mut lost)
+        }
         Err(PayloadError::Empty) => String::new(),
         Err(error) => {
             lost.push(format!("its content is not converted, and stays as code: {error}"));
             fenced("xml", enml)
         }
     };
+    hidden_text(hidden_words).into_iter().for_each(|reason| lost.push(reason));
     Converted { markdown, lost }
 }
 
@@ -171,6 +177,9 @@ struct Walker<'a> {
     open_names: HashMap<String, usize>,
     /// Number of open elements whose content is no text.
     skipped: usize,
+    /// Whether they are hidden, and the number of hidden words.
+    is_hidden: bool,
+    hidden_words: usize,
     /// Number of open elements beyond [`MAX_DEPTH`].
     deep: usize,
 }
@@ -265,6 +274,8 @@ impl Walker<'_> {
     fn text(&mut self, text: &str) {
         if self.skipped == 0 {
             self.text.push_str(text);
+        } else if self.is_hidden {
+            self.hidden_words += count_words(text);
         }
     }
 
@@ -307,6 +318,7 @@ impl Walker<'_> {
                 self.group(attributes.style("--en-id"));
                 self.skipped = 1;
             }
+            _ if attributes.is_hidden() => (self.skipped, self.is_hidden) = (1, true),
             _ if self.html.in_code() => self.html.open_in_code(name),
             _ => self.start_plain(name, attributes),
         }
@@ -338,7 +350,9 @@ impl Walker<'_> {
                 let spans = (attributes.get("rowspan"), attributes.get("colspan"));
                 self.html.open_cell(name, spans);
             }
-            "span" | "font" => self.html.open_span(&attributes.formats()),
+            "span" | "font" => {
+                self.html.open_span(&attributes.formats(), attributes.is_highlighted());
+            }
             name if BLOCKS.contains(&name) => self.html.open_block(),
             name if KNOWN.contains(&name) => self.html.open_known(name),
             _ => self.html.open(Kind::Other, ""),
@@ -356,7 +370,7 @@ impl Walker<'_> {
                     self.html.close();
                 }
             }
-            1 => self.skipped = 0,
+            1 => (self.skipped, self.is_hidden) = (0, false),
             _ => self.skipped -= 1,
         }
     }

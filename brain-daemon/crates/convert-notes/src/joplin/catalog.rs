@@ -122,7 +122,7 @@ impl Catalog {
     ) -> io::Result<()> {
         let mut title = item.title.to_owned();
         let first_line = match title.as_str() {
-            "" if is_html(item) => first_line(&html(item.body).unwrap_or_default()),
+            "" if is_html(item) => first_line(&html(item.body).unwrap_or_default().0),
             "" => first_line(item.body),
             _ => String::new(),
         };

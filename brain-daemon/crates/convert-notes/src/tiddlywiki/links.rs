@@ -37,6 +37,8 @@ pub(super) struct Links<'a> {
     pub(super) has_flat_html: bool,
     /// Whether scripts or styles were dropped.
     pub(super) has_scripts: bool,
+    /// Number of words that HTML hides.
+    pub(super) hidden_words: usize,
     /// Titles of pictures that are not in the wiki.
     pub(super) missing: HashSet<String>,
 }
@@ -56,6 +58,7 @@ impl<'a> Links<'a> {
             files: Vec::new(),
             known: HashMap::new(),
             has_macros: false,
+            hidden_words: 0,
             has_flat_html: false,
             has_scripts: false,
             missing: HashSet::new(),

@@ -197,7 +197,7 @@ impl Blocks {
             }),
             [b'<', b'!', b'-', b'-', ..] => self.spans.after(text, at, "-->").map(|end| end - at),
             [b'{', b'{', ..] | [b'<', b'<', ..] => self.lone(text, at, links),
-            [b'<', ..] => self.element(text, at),
+            [b'<', ..] => self.element(text, at, links),
             _ => None,
         };
         found.unwrap_or_else(|| {
@@ -321,7 +321,7 @@ impl Blocks {
     }
 
     /// Elements of HTML that are blocks.
-    fn element(&mut self, text: &str, at: usize) -> Option<usize> {
+    fn element(&mut self, text: &str, at: usize, links: &mut Links<'_>) -> Option<usize> {
         let rest = text.get(at..)?;
         let is_named = |name: &str| {
             rest.strip_prefix(name).is_some_and(|rest| rest.starts_with([' ', '>', '\n']))
@@ -333,6 +333,7 @@ impl Blocks {
                 return None;
             }
             let payload = brain_page::payload(brain_page::MediaType::Html, html.as_bytes()).ok()?;
+            links.hidden_words += payload.hidden_words;
             self.push(&payload.document.body);
             return Some(end - at);
         }

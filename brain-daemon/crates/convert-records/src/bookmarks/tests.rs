@@ -1,7 +1,9 @@
 use std::fs;
+use std::io::Write as _;
 
 use brain_convert_testing::{Converted, directory};
 use brain_page::{body_tags, headings, todos};
+use zip::write::{SimpleFileOptions, ZipWriter};
 
 use crate::FORMATS;
 
@@ -244,4 +246,23 @@ fn a_large_folder_becomes_several_pages() {
     assert_eq!(found.paths(), ["Bookmarks", "Bookmarks (part 2)"]);
     let links = |path: &str| found.page(path).matches("\n- [A label").count();
     assert_eq!(links("Bookmarks") + links("Bookmarks (part 2)"), 9_000);
+}
+
+#[test]
+fn the_archive_of_safari_is_read() {
+    let file = tempfile::NamedTempFile::with_suffix(".zip").unwrap();
+    let mut archive = ZipWriter::new(fs::File::create(file.path()).unwrap());
+    let bookmarks = "<!DOCTYPE NETSCAPE-Bookmark-file-1>\n<HTML><DT><H3 FOLDED>Boats</H3><DL><p>\
+                     <DT><A HREF=\"https://a.example/\">A</A></DL><p></HTML>";
+    for (name, text) in
+        [("Safari Export/Bookmarks.html", bookmarks), ("Safari Export/History.json", "{}")]
+    {
+        archive.start_file(name, SimpleFileOptions::default()).unwrap();
+        archive.write_all(text.as_bytes()).unwrap();
+    }
+    archive.finish().unwrap();
+    let found = Converted::of(&FORMATS, file.path());
+    assert_eq!((found.format, found.error.as_deref()), ("bookmarks", None));
+    assert!(found.page("Bookmarks/Boats").ends_with("- [A](https://a.example/)\n"));
+    assert_eq!(found.lost(), ["Safari Export/History.json: this file of the export is not read"]);
 }

@@ -338,3 +338,11 @@ fn a_conversation_of_two_exports_is_one_page() {
           latest state counts"]
     );
 }
+
+#[test]
+fn a_title_from_the_first_text_has_no_marks_of_markdown() {
+    let node = ("a", "", &[][..], message("user", "# What is [[x]]?\nmore"));
+    let found = convert(&json!([conversation("", "a", &[node])]).to_string());
+    let page = found.page(found.paths()[0]);
+    assert!(page.contains("title: \"# What is [[x]]?\"\n"), "{page}");
+}

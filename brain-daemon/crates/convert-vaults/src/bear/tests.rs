@@ -82,3 +82,22 @@ fn hard_input_gives_pages_or_reasons() {
     assert_eq!(converted.paths().len(), 3);
     assert_eq!(converted.lost().len(), 2, "{:?}", converted.lost());
 }
+
+#[test]
+fn of_notes_with_one_title_the_older_has_its_name() {
+    let older = info("").replace("2023-10-11T08:08:52Z", "2022-10-11T08:08:52Z");
+    let converted = Converted::of(
+        &FORMATS,
+        directory(&[
+            ("A.textbundle/info.json", &older),
+            ("A.textbundle/text.md", "# A\nold [[A]]"),
+            ("A 2.textbundle/info.json", &info("").replace("AB-1", "B-2")),
+            ("A 2.textbundle/text.md", "# A\nnew"),
+        ])
+        .path(),
+    );
+    assert_eq!(converted.paths(), ["A", "A 2"]);
+    assert!(
+        converted.page("A").ends_with("old [[A]]\n") && converted.page("A 2").ends_with("new\n")
+    );
+}

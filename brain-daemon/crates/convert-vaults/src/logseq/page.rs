@@ -6,6 +6,7 @@ use brain_convert_base::{Output, Page, Value, link};
 use jiff::Timestamp;
 
 use super::blocks::{Block, blocks};
+use super::days::day_of_name;
 use super::graph::{Graph, list, unquoted};
 use crate::outline::{Mark, is_tag, replace};
 use crate::vault::{Attached, is_external, own_name, report, split_anchor};
@@ -93,6 +94,10 @@ impl PageWriter<'_, '_> {
             }
             "created-at" if time().is_some() => self.page.created = time(),
             "updated-at" if time().is_some() => self.page.updated = time(),
+            "created" | "updated" | "date" if self.day(value).is_some() => {
+                let day = self.day(value).unwrap_or_default();
+                self.page.fields.push((name.to_owned(), Value::Text(day)));
+            }
             _ => {
                 let names = list(value);
                 let is_links = value.contains("[[")
@@ -104,6 +109,13 @@ impl PageWriter<'_, '_> {
                 self.page.fields.push((name.to_owned(), value));
             }
         }
+    }
+
+    /// Returns the day to whose journal a value links.
+    fn day(&self, value: &str) -> Option<String> {
+        let name = value.trim().strip_prefix("[[")?.strip_suffix("]]")?;
+        let stem = self.graph.find(name)?.rsplit('/').next()?;
+        day_of_name(stem).map(|day| day.to_string())
     }
 
     fn block(&mut self, block: &Block<'_>, body: &mut String) {

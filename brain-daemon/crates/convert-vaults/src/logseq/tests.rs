@@ -154,3 +154,13 @@ fn hard_input_gives_pages_or_reasons() {
     assert!(converted.error.is_none());
     assert_eq!(converted.paths().len(), 8, "{:?}", converted.paths());
 }
+
+#[test]
+fn a_property_that_links_to_a_day_is_that_day() {
+    let converted = converted(&[
+        ("journals/2023_09_08.md", "- x"),
+        ("pages/A.md", "created:: [[Sep 8th, 2023]]\ndate:: later\n\n- y"),
+    ]);
+    let page = converted.page("A");
+    assert!(page.contains("created: \"2023-09-08\"\ndate: \"later\"\n"), "{page}");
+}

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use brain_convert_base::{Entry, Output, Page, Tree, Value, link, literal_line};
+use brain_convert_base::{Entry, Output, Page, Tree, Value, hidden_text, link, literal_line};
 
 use super::catalog::{Catalog, Document, Kind};
 use super::database::{EntryPage, Table};
@@ -93,7 +93,12 @@ impl<'a> Export<'a> {
             return Ok(Some(Content { properties: parts.properties, body }));
         }
         Ok(Some(match html::split(&text) {
-            Ok(parts) => Content { properties: parts.properties, body: parts.body },
+            Ok(parts) => {
+                if let Some(reason) = hidden_text(parts.hidden_words) {
+                    out.lost(&entry.path, &reason)?;
+                }
+                Content { properties: parts.properties, body: parts.body }
+            }
             Err(reason) => {
                 let reason = format!("its HTML was not converted, and is kept as code: {reason}");
                 out.lost(&entry.path, &reason)?;
@@ -171,7 +176,8 @@ fn set_fields(links: &mut PageLinks<'_, '_>, properties: Vec<(String, String)>) 
         } else if date.is_some() {
             (name, date.map(Value::Text))
         } else {
-            let list = pages(links, text).or_else(|| links.files(text));
+            let list = pages(links.catalog, links.vault, links.folder, text);
+            let list = list.or_else(|| links.files(text));
             (name, list.map(Value::List))
         };
         let value = value.unwrap_or_else(|| Value::Text(text.to_owned()));
@@ -180,7 +186,7 @@ fn set_fields(links: &mut PageLinks<'_, '_>, properties: Vec<(String, String)>) 
 }
 
 /// Returns the links to the pages that a value lists, or `None` if it lists none.
-fn pages(links: &PageLinks<'_, '_>, value: &str) -> Option<Vec<String>> {
+fn pages(catalog: &Catalog, vault: &Vault<'_>, folder: &str, value: &str) -> Option<Vec<String>> {
     // A value from HTML has links of markdown.
     let markdown = |value: &str| -> Option<Vec<(String, String)>> {
         let inner = value.strip_prefix('[')?.strip_suffix(')')?;
@@ -194,7 +200,7 @@ fn pages(links: &PageLinks<'_, '_>, value: &str) -> Option<Vec<String>> {
     let found = markdown(value).or_else(plain)?;
     let mut pages = Vec::new();
     for (title, address) in found {
-        match target(links.catalog, links.vault, links.folder, &address) {
+        match target(catalog, vault, folder, &address) {
             Target::Page(path) => pages.push(link(&path, &title)),
             _ => return None,
         }
@@ -313,7 +319,13 @@ fn shown_table(
     out: &mut Output<'_>,
     number: usize,
 ) -> io::Result<String> {
-    let cell = |text: &str| literal_line(&text.replace('\n', " "));
+    let document = export.document(number);
+    let csv = document.and_then(|it| export.vault.entry(it.all.or(it.view)?));
+    let folder = csv.map_or("", Entry::folder);
+    let cell = |text: &str| match pages(&export.catalog, &export.vault, folder, text.trim()) {
+        Some(links) => links.join(", ").replace('|', "\\|"),
+        None => literal_line(&text.replace('\n', " ")),
+    };
     let mut shown = String::new();
     if !table.columns.is_empty() {
         let title = table.columns.get(table.title).map_or("", String::as_str);

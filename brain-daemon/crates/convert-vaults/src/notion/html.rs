@@ -7,6 +7,8 @@ pub(super) struct Parts {
     /// Names and values; a value is markdown.
     pub(super) properties: Vec<(String, String)>,
     pub(super) body: String,
+    /// Number of words that the page hides.
+    pub(super) hidden_words: usize,
 }
 
 /// Returns the title of a page; `None` if the text has none.
@@ -34,8 +36,8 @@ pub(super) fn split(html: &str) -> Result<Parts, String> {
         None => html,
     };
     let about = if about.trim().is_empty() { String::new() } else { format!("<p>{about}</p>") };
-    let body = markdown(&format!("{about}{}", prepared(body)))?;
-    Ok(Parts { properties, body })
+    let (body, hidden_words) = markdown(&format!("{about}{}", prepared(body)))?;
+    Ok(Parts { properties, body, hidden_words })
 }
 
 /// Returns the value of a property.
@@ -63,14 +65,15 @@ fn cell(html: &str) -> String {
         }
         None => html.to_owned(),
     };
-    let text = markdown(&html).unwrap_or_default();
+    let (text, _) = markdown(&html).unwrap_or_default();
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn markdown(html: &str) -> Result<String, String> {
+/// Returns also the number of words that the HTML hides.
+fn markdown(html: &str) -> Result<(String, usize), String> {
     match payload(MediaType::Html, html.as_bytes()) {
-        Ok(payload) => Ok(payload.document.body.to_string()),
-        Err(PayloadError::Empty) => Ok(String::new()),
+        Ok(payload) => Ok((payload.document.body.to_string(), payload.hidden_words)),
+        Err(PayloadError::Empty) => Ok((String::new(), 0)),
         Err(error) => Err(error.to_string()),
     }
 }

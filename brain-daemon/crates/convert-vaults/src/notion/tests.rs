@@ -151,3 +151,17 @@ fn markdown_with_few_notion_pages_is_another_vault() {
     let found = brain_convert_base::recognise(&FORMATS, directory.path()).unwrap();
     assert!(found.is_none());
 }
+
+#[test]
+fn a_title_has_one_line_and_a_table_links_to_pages() {
+    let rows = format!("Name,Rel\n\"Two\nlines\",Sub (../Sub%20{OTHER}.md)\n");
+    let converted = converted(&[
+        (&format!("Home/Tasks {HEX}_all.csv"), &rows),
+        (&format!("Sub {OTHER}.md"), "# Sub\n\nx"),
+    ]);
+    assert_eq!(converted.paths(), ["Sub", "Home/Tasks", "Home/Tasks/Two lines"]);
+    let table = "| [[Home/Tasks/Two lines\\|Two lines]] | [[Sub]] |\n";
+    assert!(converted.page("Home/Tasks").ends_with(table), "{}", converted.page("Home/Tasks"));
+    let row = converted.page("Home/Tasks/Two lines");
+    assert!(row.contains("title: \"Two lines\"\nRel: [\"[[Sub]]\"]\n"), "{row}");
+}

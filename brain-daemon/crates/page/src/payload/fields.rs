@@ -120,7 +120,12 @@ impl PayloadFields {
                 body = format!("{}\n\n{}", body.trim_end(), fenced(language, &rest)).into();
             }
         }
-        Payload { document: Document { frontmatter, body }, url: self.url, warning: None }
+        Payload {
+            document: Document { frontmatter, body },
+            url: self.url,
+            warning: None,
+            hidden_words: 0,
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 //! crash; the output of `Flow` cannot.
 
 mod converter;
+mod hidden;
 mod math;
 mod metadata;
 mod reader;
@@ -19,6 +20,8 @@ use super::fields::PayloadFields;
 use super::flow::{Flow, Joint};
 use crate::title;
 use converter::{convert, join};
+use hidden::HiddenText;
+pub use hidden::{count_words, is_hidden_html};
 use reader::read;
 use survey::DocumentFacts;
 use writer::FlowWriter;
@@ -33,17 +36,34 @@ const MAX_ADDRESS: usize = 4096;
 const SCHEMES: [&str; 10] =
     ["http", "https", "mailto", "tel", "sms", "ftp", "geo", "magnet", "xmpp", "cid"];
 
-/// Returns the fields and the text of an HTML document, in time linear to its length.
-pub(super) fn markdown(html: &str) -> (PayloadFields, String) {
+/// A converted document.
+pub(super) struct Converted {
+    pub(super) fields: PayloadFields,
+    pub(super) text: String,
+    /// Number of words that the document hides, and that are left out.
+    pub(super) hidden_words: usize,
+}
+
+/// Returns the fields and the text of an HTML document, in time linear to its length. Text that the
+/// document hides is left out, unless that is all of its text: then a script would show it.
+pub(super) fn markdown(html: &str) -> Converted {
+    let converted = convert_with(html, HiddenText::LeftOut);
+    match converted.hidden_words > 0 && converted.text.trim().is_empty() {
+        true => convert_with(html, HiddenText::Read),
+        false => converted,
+    }
+}
+
+fn convert_with(html: &str, hidden_text: HiddenText) -> Converted {
     let mut survey = DocumentFacts::default();
-    read(html, |piece| survey.piece(&piece));
+    let hidden_words = read(html, hidden_text, |piece| survey.piece(&piece));
     survey.finish();
     let title = title::shorten_line(&survey.title, title::MAX_TITLE);
     let base = survey.metadata.base();
     let write = |max_depth| {
         let mut page = FlowWriter::new(Flow::new(max_depth, 2 * html.len()), &survey, base.clone());
         let (mut out, mut joint) = (String::new(), Joint::Block);
-        read(html, |piece| {
+        read(html, hidden_text, |piece| {
             page.piece(&piece);
             if let Some((part, next)) = page.take_part() {
                 join(&mut out, &convert(&part), joint);
@@ -62,7 +82,7 @@ pub(super) fn markdown(html: &str) -> (PayloadFields, String) {
     // Every line repeats the prefixes of its containers. HTML nested to inflate the text becomes
     // paragraphs.
     let text = if text.len() > 3 * html.len() + 4096 { write(0) } else { text };
-    (survey.metadata.fields(title), text)
+    Converted { fields: survey.metadata.fields(title), text, hidden_words }
 }
 
 fn is_one_of(name: &[u8], names: &[&str]) -> bool {

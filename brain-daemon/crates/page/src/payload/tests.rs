@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod hard_page;
+mod hidden;
 mod metadata;
 
 use super::*;

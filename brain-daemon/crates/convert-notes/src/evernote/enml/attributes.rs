@@ -53,6 +53,12 @@ impl Attributes {
         self.style(name) == "true"
     }
 
+    /// Returns whether the element is hidden.
+    pub(super) fn is_hidden(&self) -> bool {
+        let hidden = self.values.iter().find(|(key, _)| key == "hidden");
+        brain_page::is_hidden_html(hidden.map(|(_, value)| value.as_str()), self.get("style"))
+    }
+
     /// Returns the elements of HTML that say the same as the style.
     pub(super) fn formats(&self) -> Vec<&'static str> {
         let mut formats = Vec::new();
@@ -67,6 +73,11 @@ impl Attributes {
             formats.push("s");
         }
         formats
+    }
+
+    /// Returns whether Evernote shows the text as marked.
+    pub(super) fn is_highlighted(&self) -> bool {
+        !self.style("--en-highlight").is_empty() || self.is_on("-evernote-highlight")
     }
 
     /// Returns the unknown names of references.

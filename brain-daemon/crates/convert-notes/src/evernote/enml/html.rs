@@ -3,6 +3,8 @@
 //! A boundary between blocks is written when the next content comes. So a list of tasks that are
 //! separate blocks in ENML stays one list.
 
+mod spans;
+
 use super::super::tasks::Task;
 use super::literal::{self, escape};
 use super::places::Places;
@@ -338,15 +340,6 @@ impl Html {
             _ => Kind::Other,
         };
         self.open(kind, &end);
-    }
-
-    pub(super) fn open_span(&mut self, formats: &[&str]) {
-        let mut end = String::new();
-        for name in formats {
-            self.out.push_str(&format!("<{name}>"));
-            end.insert_str(0, &format!("</{name}>"));
-        }
-        self.open(Kind::Other, &end);
     }
 
     pub(super) fn open_link(&mut self, address: &str, is_note: bool) {

@@ -80,6 +80,7 @@ impl Run<'_, '_> {
             '"' if rest.starts_with("\"\"\"") => Some(self.hard_lines(rest, at)),
             '@' if rest.starts_with("@@") => Some(self.style(rest, at)),
             '-' if rest.starts_with("--") => Some(self.dash(rest, at)),
+            '$' if rest.starts_with("$$") => self.formula(at),
             '\n' => Some(self.line_end(at)),
             _ => None,
         };
@@ -92,6 +93,21 @@ impl Run<'_, '_> {
         let end = end.max(at + first.len_utf8());
         self.before = self.text.get(..end).and_then(|text| text.chars().next_back());
         end
+    }
+
+    /// Writes a formula of the KaTeX plugin. One on a single line is a part of its line. Without signs
+    /// of TeX it is a text such as an amount.
+    fn formula(&mut self, at: usize) -> Option<usize> {
+        let end = self.spans.after(self.text, at + 2, "$$")?;
+        let tex = self.text.get(at + 2..end - 2)?;
+        if !tex.contains(['\\', '^', '_', '=']) || tex.contains("\n\n") {
+            return None;
+        }
+        match tex.contains('\n') && self.place == Place::Paragraph {
+            true => self.out.extend(["$$", tex, "$$"]),
+            false => self.out.extend(["$", tex.trim(), "$"]),
+        }
+        Some(end)
     }
 
     /// Begins or ends a format.

@@ -2,6 +2,7 @@
 
 use html5gum::{DefaultEmitter, HtmlString, StartTag, Token, Tokenizer};
 
+use super::hidden::{HiddenParts, HiddenText};
 use super::{is_one_of, math, text};
 
 /// Maximum length of a script that is read, in bytes.
@@ -27,8 +28,9 @@ pub(super) enum Piece<'a> {
     Dropped,
 }
 
-/// Calls `show` with the pieces of `html`, without the content of dropped elements.
-pub(super) fn read(html: &str, mut show: impl FnMut(Piece)) {
+/// Calls `show` with the pieces of `html`, without the content of dropped elements. Returns the
+/// number of hidden words that were left out.
+pub(super) fn read(html: &str, hidden_text: HiddenText, mut show: impl FnMut(Piece)) -> usize {
     let mut emitter = DefaultEmitter::default();
     emitter.naively_switch_states(true);
     // The name of the dropped element that is open, and how many elements of this name are open.
@@ -37,6 +39,7 @@ pub(super) fn read(html: &str, mut show: impl FnMut(Piece)) {
     let mut script: Option<(String, String)> = None;
     // Whether only white space came since the last formula.
     let mut follows_math = false;
+    let mut hidden = HiddenParts::new(hidden_text);
     for Ok(token) in Tokenizer::new_with_emitter(html, emitter) {
         if let Some((name, depth)) = &mut dropped {
             match &token {
@@ -61,10 +64,13 @@ pub(super) fn read(html: &str, mut show: impl FnMut(Piece)) {
             }
             continue;
         }
+        let is_dropped = matches!(&token, Token::StartTag(tag)
+            if is_one_of(&tag.name, &DROPPED_ELEMENTS) || math::is_copy(tag, follows_math));
+        if hidden.contains(&token, is_dropped) {
+            continue;
+        }
         match &token {
-            Token::StartTag(tag)
-                if is_one_of(&tag.name, &DROPPED_ELEMENTS) || math::is_copy(tag, follows_math) =>
-            {
+            Token::StartTag(tag) if is_dropped => {
                 let is_void = is_one_of(&tag.name, &VOID_ELEMENTS);
                 if !(is_void || &**tag.name == b"svg" && tag.self_closing) {
                     dropped = Some((tag.name.clone(), 1));
@@ -86,6 +92,7 @@ pub(super) fn read(html: &str, mut show: impl FnMut(Piece)) {
             }
         }
     }
+    hidden.words
 }
 
 /// Returns the type of a script whose text is data.
