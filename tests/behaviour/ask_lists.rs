@@ -230,6 +230,15 @@ fn people_without_a_page_and_other_people_are_named() {
     assert_eq!(answer(&reply), "1: Demo evening");
     assert!(reply["answer"].as_str().unwrap().starts_with("1 page:"), "{reply}");
     assert!(reply["unknown"].as_str().unwrap().contains("Retreat"), "{reply}");
+    // A meeting without a day names other people, too.
+    home.put(
+        "meetings/roof-talk",
+        "---\ntitle: Roof talk\ntype: meeting\n---\n[Mia Lee](people/mia-lee) attended. \
+         [Adam Roe](people/adam-roe) spoke.\n",
+    );
+    let reply = home.json(["ask", "who attended the roof talk?"]);
+    assert_eq!(answer(&reply), "Mia Lee");
+    assert!(reply["unknown"].as_str().unwrap().contains("Adam Roe"), "{reply}");
 }
 
 #[test]
@@ -265,6 +274,7 @@ fn films_and_their_days_are_answered() {
     let reply = home.json(["ask", "when was the mirror night?"]);
     assert!(reply["answer"].as_str().unwrap().contains("2026-02-07"), "{reply}");
     assert_eq!(home.search("the last film I saw")[0], "films/moths");
+    assert_eq!(home.search("Ann from Acme")[0], "people/ann-lee");
     // The list is read from the words as they are typed: other spellings explain nothing.
     let found = home.json(["search", "films notés 5"]);
     assert_eq!((&found["hits"][0]["slug"], &found["note"]), (&"films/lock".into(), &Value::Null));

@@ -114,10 +114,11 @@ pub fn key_similarity(word: &QuestionWord, key_word: &str) -> f32 {
 pub fn property_words(terms: &QuestionTerms) -> Option<Vec<usize>> {
     let word = |at: usize| terms.words.get(at).map_or("", |word| word.text.as_str());
     let count = terms.words.len();
+    // `the most recently finished book` asks for an order.
+    let is_superlative =
+        |at: usize| ["most", "plus", "mas"].contains(&word(at)) && is_order(&terms.words, at + 1);
     let is_other = (0..count).any(|at| {
-        // `the most recently finished book` asks for an order.
-        let is_of_order = is_order(&terms.words, at + 1);
-        (is_changed(word(at)) && !is_of_order)
+        (is_changed(word(at)) && !is_superlative(at))
             || (at < 2 && (WHO.contains(&word(at)) || asks_for_day(word(at))))
     });
     if is_other {
@@ -219,6 +220,7 @@ mod tests {
         for text in [
             "which projects are not active",
             "books I rated more than 3",
+            "projects active since last May",
             "who leads active projects",
             "Welche Projekte sind nicht aktiv?",
             "projects",
