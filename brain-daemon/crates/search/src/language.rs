@@ -156,6 +156,9 @@ const SAMPLE_BYTES: usize = 1200;
 /// Maximum number of words of a page that detection reads.
 const SAMPLE_WORDS: u32 = 120;
 
+/// A language of Latin script has at least one stop word among so many words of a page.
+const MIN_STOP_WORDS: u32 = 16;
+
 /// Detects the language of `text`; returns `default` when it is unclear. Languages without a
 /// stemmer are [`Lang::UNSTEMMED`].
 ///
@@ -203,13 +206,20 @@ pub(super) fn detect(text: &str, default: Lang) -> Lang {
     if words < 20 && !has_non_ascii {
         return default;
     }
+    // Trigrams find only languages of Latin script here, and each has too few stop words: see below.
+    if sample.is_ascii() && best * MIN_STOP_WORDS < words {
+        return default;
+    }
     let Some(info) = whatlang::detect(sample) else { return default };
     if !info.is_reliable() || info.confidence() < 0.9 {
         return default;
     }
     // A language that shares no stop words with the page is a wrong guess (lists, code, names).
     match Lang::all().find(|lang| lang.entry().whatlang == Some(info.lang())) {
-        Some(lang) if lang.entry().alphabet != Latin || counts[lang.0 as usize] * 16 >= words => {
+        Some(lang)
+            if lang.entry().alphabet != Latin
+                || counts[lang.0 as usize] * MIN_STOP_WORDS >= words =>
+        {
             lang
         }
         Some(_) => default,
