@@ -145,14 +145,11 @@ pub(super) const FILLERS_AFTER_MARK: [(&str, &[&str]); 4] = [
 ];
 
 /// Returns the number of words of the longest of these marks with which `words` begin.
-pub(super) fn mark_length<'a>(
-    words: impl Iterator<Item = &'a str> + Clone,
-    marks: &[&str],
-) -> Option<usize> {
+pub(super) fn mark_length(words: &[&str], marks: &[&str]) -> Option<usize> {
     let lengths = marks.iter().filter_map(|mark| {
-        let mut own = words.clone();
+        let mut own = words.iter();
         let fits =
-            |place: &str| own.next().is_some_and(|word| place.split('|').any(|it| it == word));
+            |place: &str| own.next().is_some_and(|word| place.split('|').any(|it| it == *word));
         mark.split(' ').all(fits).then(|| mark.split(' ').count())
     });
     lengths.max()
@@ -160,7 +157,5 @@ pub(super) fn mark_length<'a>(
 
 /// Returns whether a word alone excludes in a list of words, or after a comma.
 pub(super) fn is_mark(word: &str) -> bool {
-    [MARKS, MARKS_AFTER_COMMA]
-        .into_iter()
-        .any(|marks| mark_length([word].into_iter(), marks) == Some(1))
+    [MARKS, MARKS_AFTER_COMMA].into_iter().any(|marks| mark_length(&[word], marks) == Some(1))
 }
