@@ -347,6 +347,11 @@ mod tests {
         unwanted(question).into_iter().next().map(|found| (found.wanted, found.words))
     }
 
+    fn check(question: &str, wanted: &str, words: &[&str]) {
+        let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+        assert_eq!(parts(question), Some((wanted.to_owned(), words)), "{question}");
+    }
+
     #[test]
     fn questions_exclude_in_four_languages() {
         for (question, wanted, words) in [
@@ -391,7 +396,15 @@ mod tests {
             ("Bienen mit Ausnahme von Varroa", "Bienen", &["varroa"]),
             ("jardin à part tomates", "jardin", &["tomates"]),
             ("huerto menos tomates", "huerto", &["tomates"]),
-            ("bread recipes that have nothing to do with rye", "bread recipes", &["rye"]),
+        ] {
+            check(question, wanted, words);
+        }
+    }
+
+    #[test]
+    fn clauses_exclude_before_and_after_the_word() {
+        for (question, wanted, words) in [
+            ("bread recipes that have nothing to do with rye", "bread recipes", &["rye"][..]),
             ("pages on bread which don’t contain rye", "pages on bread", &["rye"]),
             ("which pages about bread don't mention rye?", "which pages about bread", &["rye"]),
             ("bread, but please no rye", "bread", &["rye"]),
@@ -415,8 +428,7 @@ mod tests {
             ("pain sauf l'épeautre", "pain", &["épeautre"]),
             ("notas de huerto que no mencionen tomates", "notas de huerto", &["tomates"]),
         ] {
-            let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
-            assert_eq!(parts(question), Some((wanted.to_owned(), words)), "{question}");
+            check(question, wanted, words);
         }
     }
 

@@ -226,7 +226,7 @@ fn dated(lists: &ListReader<'_>, list: PageList) -> Result<Option<DirectAnswer>,
 /// Returns the pages that values, links or lists of people relate to all named pages. `None` if the
 /// question does not clearly ask for such pages.
 fn related_pages(lists: &ListReader<'_>) -> Result<Option<PageList>, Fault> {
-    let linked = linked_pages(lists.reader, lists.terms, lists.order().is_some())?;
+    let linked = linked_pages(lists.reader, lists.terms)?;
     let LinkedPages { noun, stated, mentions: only_mentions, names, left_out } =
         linked.unwrap_or_default();
     let read = |ids: Vec<u64>| -> Result<Vec<PageEntry>, StoreError> {
@@ -348,20 +348,8 @@ struct LinkedPages {
 
 /// Returns the pages that links relate to all named pages. Each link has all words of the question.
 /// `None` if the question does not clearly ask for such pages.
-fn linked_pages(
-    reader: &Reader,
-    terms: &QuestionTerms,
-    has_order: bool,
-) -> Result<Option<LinkedPages>, StoreError> {
+fn linked_pages(reader: &Reader, terms: &QuestionTerms) -> Result<Option<LinkedPages>, StoreError> {
     let Some(form) = question_form(terms) else { return Ok(None) };
-    let asks = form.asks_for_persons
-        || form.asks_for_kind
-        || form.asks_for_first_or_last_day
-        || form.is_attached_to_name
-        || has_order;
-    if !asks || terms.subjects.is_empty() {
-        return Ok(None);
-    }
     let positions = HashMap::new();
     let search = RelationSearch::for_answers(reader, terms, &positions);
     let mut named_pages = named_page_ids(terms);
