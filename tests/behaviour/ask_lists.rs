@@ -230,6 +230,54 @@ fn people_without_a_page_and_other_people_are_named() {
     assert_eq!(answer(&reply), "1: Demo evening");
     assert!(reply["answer"].as_str().unwrap().starts_with("1 page:"), "{reply}");
     assert!(reply["unknown"].as_str().unwrap().contains("Retreat"), "{reply}");
+    // A meeting without a day names other people, too.
+    home.put(
+        "meetings/roof-talk",
+        "---\ntitle: Roof talk\ntype: meeting\n---\n[Mia Lee](people/mia-lee) attended. \
+         [Adam Roe](people/adam-roe) spoke.\n",
+    );
+    let reply = home.json(["ask", "who attended the roof talk?"]);
+    assert_eq!(answer(&reply), "Mia Lee");
+    assert!(reply["unknown"].as_str().unwrap().contains("Adam Roe"), "{reply}");
+}
+
+#[test]
+fn films_and_their_days_are_answered() {
+    let home = plain_home();
+    let _daemon = home.daemon();
+    for (slug, text) in [
+        ("films/lock", "director: Aino Rasmus\nrating: 5\nseen: 2026-03-21"),
+        ("films/moths", "director: Jules Corbin\nrating: 3\nseen: 2026-08-02"),
+        ("meetings/mirror-night", "type: meeting\ndate: 2026-02-07\nattendees: [Ann Lee]"),
+        ("people/ann-lee", "type: person\nphone: 555 019\ntitle: Ann Lee"),
+    ] {
+        home.put(slug, &format!("---\n{text}\n---\nWe saw it.\n"));
+    }
+    home.put(
+        "companies/acme",
+        "---\ntype: company\n---\nAn investor in the round was [Ann Lee](people/ann-lee).\n",
+    );
+    for (question, lines) in [
+        ("which films did I give 5?", "lock"),
+        ("films notés 5", "lock"),
+        ("qui a réalisé Lock ?", "Aino Rasmus"),
+        ("what's the phone number of Ann Lee?", "555 019"),
+        ("when was the mirror night?", "mirror-night"),
+        ("which meetings did Ann Lee go to?", "mirror-night"),
+        ("who did Ann Lee meet?", "-"),
+        ("which companies did Ann Lee invest in?", "acme"),
+        ("which companies invested in Ann Lee?", "-"),
+        ("which notes mention lock or moths?", "-"),
+    ] {
+        assert_eq!(answer(&home.json(["ask", question])), lines, "{question}");
+    }
+    let reply = home.json(["ask", "when was the mirror night?"]);
+    assert!(reply["answer"].as_str().unwrap().contains("2026-02-07"), "{reply}");
+    assert_eq!(home.search("the last film I saw")[0], "films/moths");
+    assert_eq!(home.search("Ann from Acme")[0], "people/ann-lee");
+    // The list is read from the words as they are typed: other spellings explain nothing.
+    let found = home.json(["search", "films notés 5"]);
+    assert_eq!((&found["hits"][0]["slug"], &found["note"]), (&"films/lock".into(), &Value::Null));
 }
 
 #[test]

@@ -32,6 +32,8 @@ fn options_of_commands_exclude_nothing() {
     // The option looks like an excluded word, but a page has it in such a line.
     assert_eq!(home.search("java -jar app.jar")[0], "howto/java");
     assert_eq!(note(&home, "java -jar app.jar"), None);
+    home.put("howto/exif", "`exiftool -all= photo.jpg` removes all data.\n");
+    assert_eq!(home.search("exiftool -all")[0], "howto/exif");
     // No page has this one in a line: it excludes.
     assert_eq!(home.search("server -jar"), Vec::<String>::new());
     assert_eq!(home.search("java -jam"), ["howto/java"]);
@@ -49,6 +51,45 @@ fn words_are_excluded_in_plain_words() {
     assert_eq!(note(&home, "life without principle"), None);
     assert!(home.search("principle without life").contains(&"life".to_owned()));
     assert!(home.search("how do I trust without game").contains(&"trust/model".to_owned()));
+}
+
+#[test]
+fn exclusions_stand_before_and_after_the_word() {
+    let (home, _daemon) = home_with_notes();
+    for question in [
+        "trust NOT game",
+        "trust, game not mentioned",
+        "notes on trust in which game does not appear",
+        "trust notes which don't mention game",
+        "trust, anything but game",
+        "Trust, in dem kein game vorkommt",
+    ] {
+        assert_eq!(home.search(question), ["trust/essay"], "{question}");
+    }
+    // A name with such a word does not hide the exclusion after it.
+    home.put("lives", "# Life without principle, a parody\n\nNo essay about life.\n");
+    assert_eq!(home.search("life without principle, not parody"), ["life"]);
+    // Tags are excluded as tags.
+    home.put("oak", "---\ntags: [tree, old]\n---\nOak.\n");
+    home.put("elm", "---\ntags: [tree]\n---\nElm.\n");
+    for question in ["notes tagged tree but not old", "tagged tree, not #old", "#tree without #old"]
+    {
+        assert_eq!(home.search(question)[..1], ["elm"], "{question}");
+        assert!(!home.search(question).contains(&"oak".to_owned()), "{question}");
+    }
+    let mut found = home.search("tagged old or tree");
+    found.sort();
+    assert_eq!(found[..2], ["elm", "oak"]);
+}
+
+#[test]
+fn a_long_quotation_with_a_word_left_out_finds_its_page() {
+    let (home, _daemon) = home_with_notes();
+    let question = "\"trust as a game two players\"";
+    assert_eq!(home.search(question)[0], "trust/model");
+    let note = note(&home, question).unwrap();
+    assert!(note.starts_with("no page has \"trust as a game two players\""), "{note}");
+    assert_eq!(home.search("\"game players\""), Vec::<String>::new());
 }
 
 #[test]

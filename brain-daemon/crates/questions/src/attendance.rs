@@ -126,6 +126,15 @@ fn noun_for_people(words: &[QuestionWord]) -> Option<usize> {
     ((is_first && leads) || (is_last && !is_first)).then_some(noun)
 }
 
+/// Returns whether the word means attendance in a question for the events of a person: `which
+/// meetings did Ann go to`.
+pub fn means_attendance(word: &str) -> bool {
+    names_relation(word, ATTENDANCE)
+        || is_joined(word)
+        || BE.contains(&word)
+        || ["go", "come", "join"].contains(&word)
+}
+
 /// Returns whether the verb alone means attendance.
 fn is_joined(word: &str) -> bool {
     ["joined", "assiste", "assistait"].contains(&word)

@@ -7,7 +7,7 @@ use brain_search::{QuestionTerms, QuestionWord};
 use super::forms::{COUNT, PREPOSITIONS, WHICH, WHO};
 
 /// Pronouns, articles, auxiliaries and verbs without a meaning of their own.
-const FUNCTION_WORDS: [&str; 192] = [
+const FUNCTION_WORDS: [&str; 196] = [
     "i",
     "we",
     "you",
@@ -104,6 +104,10 @@ const FUNCTION_WORDS: [&str; 192] = [
     "oder",
     "hier",
     "bitte",
+    "heisst",
+    "heissen",
+    "appelle",
+    "llama",
     "je",
     "j",
     "jai",

@@ -4,7 +4,7 @@ use brain_search::QuestionWord;
 
 /// Synonyms of kinds of pages, one kind per entry. Any other word names the kind with the same
 /// stem.
-const KINDS: [&[&str]; 12] = [
+const KINDS: [&[&str]; 18] = [
     &[
         "person",
         "persons",
@@ -106,6 +106,29 @@ const KINDS: [&[&str]; 12] = [
         "diario",
         "diarios",
     ],
+    &["letter", "letters", "brief", "briefe", "lettre", "lettres", "carta", "cartas"],
+    &[
+        "invoice",
+        "invoices",
+        "bill",
+        "bills",
+        "rechnung",
+        "rechnungen",
+        "facture",
+        "factures",
+        "factura",
+        "facturas",
+    ],
+    &[
+        "trip", "trips", "travel", "travels", "reise", "reisen", "voyage", "voyages", "viaje",
+        "viajes",
+    ],
+    &[
+        "task", "tasks", "todo", "todos", "aufgabe", "aufgaben", "tache", "taches", "tarea",
+        "tareas",
+    ],
+    &["place", "places", "ort", "orte", "lieu", "lieux", "lugar", "lugares"],
+    &["game", "games", "spiel", "spiele", "jeu", "jeux", "juego", "juegos"],
 ];
 /// Ends of German compounds for one page of a kind: `Tagebucheintrag`, `Blogbeitrag`.
 const ITEM_ENDINGS: [&str; 4] = ["eintrag", "eintrage", "beitrag", "beitrage"];
@@ -205,6 +228,8 @@ mod tests {
             ("tagebucheintrag", "journal"),
             ("blogbeitrag", "blog"),
             ("diario", "journal"),
+            ("briefe", "letters"),
+            ("factura", "invoice"),
         ] {
             assert!(names_kind(&QuestionWord::new(word), kind), "{word}");
         }

@@ -7,6 +7,7 @@ use brain_search::{QuestionTerms, QuestionWord};
 
 use super::forms::{WHICH, WHO};
 use super::function_words::{begins_with, is_any_page, is_function_word};
+use super::tagged::OR;
 
 /// Verbs for mentions in the text, and nouns for them before a word of [`OF`].
 const MENTION: [&str; 41] = [
@@ -84,7 +85,7 @@ const BEFORE_NOUN: [&str; 34] = [
 /// Prepositions after a noun for mentions: `mentions of Acme`.
 const OF: [&str; 6] = ["of", "de", "del", "des", "von", "der"];
 /// Beginnings of words for links.
-const LINK: [&str; 13] = [
+const LINK: [&str; 12] = [
     "backlink",
     "verlink",
     "verweis",
@@ -94,8 +95,7 @@ const LINK: [&str; 13] = [
     "enlace",
     "link",
     "lien",
-    "points",
-    "pointing",
+    "point",
     "pointent",
     "apunta",
 ];
@@ -233,6 +233,15 @@ pub fn mention_question(terms: &QuestionTerms) -> Option<MentionQuestion> {
     };
     let (first, last) = (*target.first()?, *target.last()?);
     Some(MentionQuestion { is_for_links, kind, target: first..last + 1 })
+}
+
+/// Returns the parts of a target of which a page mentions at least one: `rope or kelp`.
+pub fn alternatives(terms: &QuestionTerms, target: &Range<usize>) -> Vec<Range<usize>> {
+    let words: Vec<usize> = target.clone().collect();
+    let is_or =
+        |at: &usize| terms.words.get(*at).is_some_and(|word| OR.contains(&word.text.as_str()));
+    let parts = words.split(is_or).filter_map(|part| Some(*part.first()?..*part.last()? + 1));
+    parts.collect()
 }
 
 /// Returns whether what stands at `at` is what mentions, rather than what is mentioned: `what does

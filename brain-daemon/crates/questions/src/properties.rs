@@ -4,7 +4,7 @@
 use brain_search::{QuestionTerms, QuestionWord};
 
 use super::forms::{WHICH, WHO, is_possessive};
-use super::function_words::{NEGATIONS, is_function_word};
+use super::function_words::{NEGATIONS, is_any_page, is_function_word};
 use super::order_words::is_order;
 use super::relation_words::{names_relation, relation_of};
 use super::times::asks_for_day;
@@ -39,14 +39,14 @@ const NOT_EQUAL: [&str; 26] = [
     "but",
 ];
 /// Beginnings of words for the same key, besides those of [`relation_of`].
-const KEYS: [&[&str]; 5] = [
+const KEYS: [&[&str]; 13] = [
     &[
         "rating", "rated", "rate", "stars", "score", "bewert", "sterne", "etoile", "calific",
         "puntu", "valor", "gave", "given", "give", "gegeben", "vergeben", "donne",
     ],
     &["status", "state", "estado", "statut", "zustand"],
     &["due", "deadline", "fallig", "frist", "echeance", "vence", "plazo"],
-    &["finish", "read", "gelesen", "beendet", "termin", "leido"],
+    &["finish", "read", "seen", "saw", "watch", "gelesen", "gesehen", "beendet", "termin", "leido"],
     &[
         "lead",
         "leader",
@@ -59,11 +59,40 @@ const KEYS: [&[&str]; 5] = [
         "responsib",
         "verantwort",
     ],
+    &["publish", "verlag", "editeur", "editorial"],
+    &["direct", "dirig", "regie", "regiss", "realisat", "realise"],
+    &["phone", "telephone", "telefon", "mobile"],
+    &["city", "town", "stadt", "wohnort", "ville", "ciudad"],
+    &["birth", "born", "geburt", "geboren", "naissance", "nacimiento", "nacio", "cumple"],
+    &["price", "cost", "preis", "kost", "prix", "cout", "precio", "cuest"],
+    &["language", "sprache", "langue", "idioma"],
+    &["client", "customer", "kund", "cliente"],
 ];
+/// Nouns beside the word for a key: `phone number`, `birth date`.
+const VALUE_NOUNS: [&str; 12] = [
+    "number", "address", "date", "day", "value", "nummer", "adresse", "datum", "numero", "fecha",
+    "valeur", "wert",
+];
+/// Words for taking place: `when did the review take place`.
+const TAKE_PLACE: [&str; 9] =
+    ["take", "place", "eu", "lieu", "tuvo", "lugar", "findet", "stattfand", "stattgefunden"];
 
-/// Forms that are too short for [`KEYS`], each with a word of its list: `livres lus`.
-const FRENCH_FORMS: [(&str, &str); 4] =
-    [("lu", "read"), ("lus", "read"), ("lue", "read"), ("lues", "read")];
+/// Forms that are too short for [`KEYS`], or words of another meaning elsewhere, each with a word of
+/// its list: `livres lus`, `livres notés 5`.
+const FRENCH_FORMS: [(&str, &str); 12] = [
+    ("lu", "read"),
+    ("lus", "read"),
+    ("lue", "read"),
+    ("lues", "read"),
+    ("vu", "read"),
+    ("vus", "read"),
+    ("vue", "read"),
+    ("vues", "read"),
+    ("note", "rating"),
+    ("notes", "rating"),
+    ("notee", "rating"),
+    ("notees", "rating"),
+];
 
 /// Returns how similar a word of the question is to a word of a key, 0 to 1.
 pub fn key_similarity(word: &QuestionWord, key_word: &str) -> f32 {
@@ -85,14 +114,21 @@ pub fn key_similarity(word: &QuestionWord, key_word: &str) -> f32 {
 pub fn property_words(terms: &QuestionTerms) -> Option<Vec<usize>> {
     let word = |at: usize| terms.words.get(at).map_or("", |word| word.text.as_str());
     let count = terms.words.len();
+    // `the most recently finished book` asks for an order.
+    let is_superlative =
+        |at: usize| ["most", "plus", "mas"].contains(&word(at)) && is_order(&terms.words, at + 1);
     let is_other = (0..count).any(|at| {
-        is_changed(word(at)) || (at < 2 && (WHO.contains(&word(at)) || asks_for_day(word(at))))
+        (is_changed(word(at)) && !is_superlative(at))
+            || (at < 2 && (WHO.contains(&word(at)) || asks_for_day(word(at))))
     });
     if is_other {
         return None;
     }
+    // `which books did I give 5`: at the beginning, `give` is a request.
+    let is_key = |at: usize| at > 1 && names_relation(word(at), KEYS[0]);
     let content: Vec<usize> = (0..count)
-        .filter(|&at| !is_function_word(&terms.words[at]) && !is_order(&terms.words, at))
+        .filter(|&at| is_key(at) || !is_function_word(&terms.words[at]))
+        .filter(|&at| !is_order(&terms.words, at) && !is_changed(word(at)))
         .collect();
     (content.len() > 1).then_some(content)
 }
@@ -105,7 +141,8 @@ fn is_changed(word: &str) -> bool {
 /// The words for a value of the named page.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ValueQuestion {
-    /// The words for the key, as indices of [`QuestionTerms::words`].
+    /// The words for the key, as indices of [`QuestionTerms::words`]. None for the day of the page
+    /// itself: `when was the spring review`.
     pub key: Vec<usize>,
     /// Whether the value must be a day.
     pub is_day: bool,
@@ -123,11 +160,23 @@ pub fn value_question(terms: &QuestionTerms) -> Option<ValueQuestion> {
             && !is_function_word(&terms.words[*at])
             && !asks_for_day(word(*at))
     };
-    let key: Vec<usize> = (0..terms.words.len()).filter(is_content).collect();
-    if key.is_empty() || key.len() > 2 || key.iter().any(|at| is_changed(word(*at))) {
+    let is_day = (0..2).any(|at| asks_for_day(word(at)));
+    let mut key: Vec<usize> = (0..terms.words.len()).filter(is_content).collect();
+    if is_day {
+        key.retain(|at| !TAKE_PLACE.contains(&word(*at)));
+    }
+    if key.len() > 1 {
+        key.retain(|at| !VALUE_NOUNS.contains(&word(*at)));
+    }
+    // `Night Ferry notes` asks for a page: `notes` is no key for its rating.
+    let has_page_word = key.iter().any(|at| is_any_page(&terms.words[*at]));
+    if (key.is_empty() && !is_day)
+        || has_page_word
+        || key.len() > 2
+        || key.iter().any(|at| is_changed(word(*at)))
+    {
         return None;
     }
-    let is_day = (0..2).any(|at| asks_for_day(word(at)));
     let asks = (0..2).any(|at| WHO.contains(&word(at)) || WHICH.contains(&word(at)))
         || ["was", "how", "wie", "comment", "como", "quest"].contains(&word(0));
     // `status of Night Ferry`, `Night Ferry's status`, `Night Ferry status`
@@ -161,12 +210,17 @@ mod tests {
             ("Welche Projekte sind aktiv?", "projekte aktiv"),
             ("quels projets sont actifs ?", "projets actifs"),
             ("¿qué proyectos están activos?", "proyectos activos"),
+            ("which books did I give 5?", "books give 5"),
+            ("livres notés 5", "livres notes 5"),
+            ("the most recently finished book", "finished book"),
+            ("le livre lu le plus récent", "livre lu"),
         ] {
             assert_eq!(words(text).as_deref(), Some(expected), "{text}");
         }
         for text in [
             "which projects are not active",
             "books I rated more than 3",
+            "projects active since last May",
             "who leads active projects",
             "Welche Projekte sind nicht aktiv?",
             "projects",
@@ -194,12 +248,19 @@ mod tests {
             ("wer hat [Nachtboot] geschrieben", "geschrieben", false),
             ("qui a écrit [Bateau] ?", "ecrit", false),
             ("¿quién escribió [Barco]?", "escribio", false),
+            ("what's the phone number of [Ann Lee]", "phone", false),
+            ("wie heißt der Verlag von [Nachtboot]?", "verlag", false),
+            ("when was [Night Ferry]?", "", true),
+            ("when did [Night Ferry] take place", "", true),
         ] {
             assert_eq!(key(text), Some((expected.to_owned(), is_day)), "{text}");
         }
-        for text in
-            ["[Night Ferry]", "how does [Night Ferry] work at the harbour gate", "who wrote"]
-        {
+        for text in [
+            "[Night Ferry]",
+            "notes of [Night Ferry]",
+            "how does [Night Ferry] work at the harbour gate",
+            "who wrote",
+        ] {
             assert_eq!(key(text), None, "{text}");
         }
     }
@@ -215,6 +276,10 @@ mod tests {
             ("led", "lead"),
             ("finished", "finished"),
             ("directed", "director"),
+            ("realise", "director"),
+            ("notes", "rating"),
+            ("verlag", "publisher"),
+            ("saw", "seen"),
         ] {
             assert!(key_similarity(&QuestionWord::new(word), key) >= 0.8, "{word} {key}");
         }

@@ -1,5 +1,9 @@
 //! Words for the same relation that have no common root, such as `works` and `employees`. No I/O.
 
+use std::ops::Range;
+
+use brain_search::QuestionTerms;
+
 /// Beginnings of words without accents, one list for each relation, in English, German, French,
 /// Spanish and Italian. They are long enough that few words of another meaning begin with them.
 const RELATIONS: [&[&str]; 6] = [
@@ -25,20 +29,7 @@ const RELATIONS: [&[&str]; 6] = [
         "found", "create", "creator", "grunder", "grundet", "fonda", "fonde", "createur", "fundad",
         "cread",
     ],
-    &[
-        "invest",
-        "backed",
-        "backers",
-        "shareholder",
-        "financed",
-        "financier",
-        "finanzier",
-        "geldgeber",
-        "aktionar",
-        "actionnaire",
-        "inversor",
-        "accionist",
-    ],
+    INVESTMENT,
     &["advis", "counsel", "consult", "mentor", "berat", "beirat", "conseil", "asesor", "consej"],
     ATTENDANCE,
     &[
@@ -56,6 +47,22 @@ const RELATIONS: [&[&str]; 6] = [
     ],
 ];
 
+/// Beginnings of words for investment.
+const INVESTMENT: &[&str] = &[
+    "invest",
+    "backed",
+    "backers",
+    "shareholder",
+    "financed",
+    "financier",
+    "finanzier",
+    "geldgeber",
+    "aktionar",
+    "actionnaire",
+    "inversor",
+    "accionist",
+    "invir",
+];
 /// Beginnings of words for attendance.
 pub(crate) const ATTENDANCE: &[&str] =
     &["attend", "particip", "teilnehm", "teilgenomm", "anwesend", "asist"];
@@ -102,6 +109,17 @@ const EMPLOYER: [&str; 12] = [
     "empresa",
 ];
 
+/// Words before whom or what somebody invests in.
+const INTO: [&str; 6] = ["in", "into", "dans", "en", "sur", "a"];
+
+/// Returns whether the question asks who invests in what has its name at `name`: `which companies
+/// invested in Acme`, but not `which companies did Acme invest in`.
+pub fn asks_who_invests_in(terms: &QuestionTerms, name: &Range<usize>) -> bool {
+    let word = |at: usize| terms.words.get(at).map_or("", |word| word.text.as_str());
+    let is_before = name.start.checked_sub(1).is_some_and(|at| INTO.contains(&word(at)));
+    is_before && (0..terms.words.len()).any(|at| names_relation(word(at), INVESTMENT))
+}
+
 /// Returns whether a key of a person's page names the employer.
 pub fn is_employer(key: &str) -> bool {
     EMPLOYER.contains(&key.to_lowercase().as_str())
@@ -128,7 +146,24 @@ pub fn names_relation(word: &str, beginnings: &[&str]) -> bool {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use super::super::forms::tests::terms;
     use super::*;
+
+    #[test]
+    fn whom_somebody_invests_in_follows_a_preposition() {
+        for (text, expected) in [
+            ("which companies invested in [Ann]", true),
+            ("welche Firmen haben in [Ann] investiert", true),
+            ("qui a investi dans [Acme]", true),
+            ("which companies did [Ann] invest in", false),
+            ("in welche Firmen hat [Ann] investiert", false),
+            ("who works in [Acme]", false),
+        ] {
+            let terms = terms(text);
+            let name = &terms.subjects[0].words;
+            assert_eq!(asks_who_invests_in(&terms, name), expected, "{text}");
+        }
+    }
 
     #[test]
     fn words_of_one_relation_are_found_in_any_form() {

@@ -40,6 +40,8 @@ const PARTICIPLES: [&str; 2] = ["getaggt", "verschlagwortet"];
 const ENDINGS: [&str; 5] = ["e", "en", "er", "es", "em"];
 /// Words between several tags.
 const AND: [&str; 4] = ["and", "und", "et", "y"];
+/// Words between tags of which one suffices.
+pub(crate) const OR: [&str; 4] = ["or", "oder", "ou", "o"];
 /// Maximum number of words of a tag and of what follows it.
 const MAX_TAG_WORDS: usize = 8;
 /// Maximum distance of a noun for a tag from its word of [`WITH`]: `with the reading list tag`.
@@ -53,15 +55,18 @@ pub struct TagQuestion {
     /// The tags of the pages, each as a range. Words of another condition may follow a tag:
     /// `tagged evergreen about oak`.
     pub tags: Vec<Range<usize>>,
+    /// Whether one of the tags suffices: `tagged oak or elm`.
+    pub is_any: bool,
 }
 
 /// Returns what a question for tagged pages asks for; `None` for any other question.
 pub fn tag_question(terms: &QuestionTerms) -> Option<TagQuestion> {
     let question = TagWords { terms };
-    let trigger = (0..terms.words.len()).find(|at| question.asks_for_tags(*at))?;
+    let trigger = (0..terms.words.len()).find(|at| question.asks_for_tags(*at));
     if is_negated(terms) {
         return None;
     }
+    let Some(trigger) = trigger else { return question.hashtags() };
     match question.is_attributive(trigger) || question.kinds(trigger + 1..usize::MAX).is_empty() {
         true => question.tag_before(trigger),
         false => question.tag_after(trigger),
@@ -82,7 +87,8 @@ impl TagWords<'_> {
         let follows = |list: &[&str], distance: usize| {
             (at.saturating_sub(distance)..at).any(|before| list.contains(&self.word(before)))
         };
-        let is_keyword = self.word(at) == "mot" && self.word(at + 1) == "cle";
+        let pair = (self.word(at), self.word(at + 1));
+        let is_keyword = [("mot", "cle"), ("filed", "under")].contains(&pair);
         begins_with(self.word(at), &TAGGED)
             || is_keyword
             || (TAG.contains(&self.word(at))
@@ -168,17 +174,34 @@ impl TagWords<'_> {
         self.question(&kinds, tag)
     }
 
+    /// Reads `#evergreen`, `recipes #autumn #oak`.
+    fn hashtags(&self) -> Option<TagQuestion> {
+        let is_hashtag = |at: &usize| {
+            let before = self.terms.text.get(..self.terms.words[*at].range.start);
+            let sign = before.and_then(|text| text.strip_suffix('#'));
+            sign.is_some_and(|text| !text.ends_with(|c: char| !c.is_whitespace()))
+        };
+        let count = self.terms.words.len();
+        let mut starts: Vec<usize> = (0..count).filter(is_hashtag).collect();
+        let kinds = self.kinds(0..*starts.first()?);
+        starts.push(count);
+        let tags = starts.windows(2).map(|pair| pair[0]..pair[1]).collect();
+        (kinds.len() < 2).then(|| TagQuestion { kind: kinds.first().copied(), tags, is_any: false })
+    }
+
     /// Returns the question for pages of one of these kinds, at most one, with the tags in `range`.
     fn question(&self, kinds: &[usize], range: Range<usize>) -> Option<TagQuestion> {
         if kinds.len() > 1 || range.len() > MAX_TAG_WORDS {
             return None;
         }
         let words: Vec<usize> = range.collect();
+        let has_or = |at: &usize| OR.contains(&self.word(*at));
+        let is_any = words.iter().any(has_or);
         let tags: Vec<Range<usize>> = words
-            .split(|at| AND.contains(&self.word(*at)))
+            .split(|at| AND.contains(&self.word(*at)) || has_or(at))
             .filter_map(|tag| Some(*tag.first()?..*tag.last()? + 1))
             .collect();
-        (!tags.is_empty()).then(|| TagQuestion { kind: kinds.first().copied(), tags })
+        (!tags.is_empty()).then(|| TagQuestion { kind: kinds.first().copied(), tags, is_any })
     }
 }
 
@@ -231,6 +254,9 @@ mod tests {
             ("mit Herbst verschlagwortete Notizen", "", "herbst"),
             ("was hat das Schlagwort Herbst", "", "herbst"),
             ("Seiten, die das Schlagwort Herbst tragen", "", "herbst"),
+            ("what is filed under evergreen", "", "evergreen"),
+            ("everything under #evergreen", "", "evergreen"),
+            ("recipes #autumn #to-read", "recipes", "autumn,to read"),
             ("notes étiquetées jardin", "", "jardin"),
             ("les notes avec l'étiquette jardin", "", "jardin"),
             ("les notes avec le mot-clé jardin", "", "jardin"),
@@ -250,6 +276,18 @@ mod tests {
     }
 
     #[test]
+    fn one_of_several_tags_suffices_after_or() {
+        for (text, is_any) in [
+            ("notes tagged oak or elm", true),
+            ("Notizen mit dem Schlagwort Eiche oder Ulme", true),
+            ("notes tagged oak and elm", false),
+        ] {
+            let question = tag_question(&terms(text)).unwrap();
+            assert_eq!((question.tags.len(), question.is_any), (2, is_any), "{text}");
+        }
+    }
+
+    #[test]
     fn other_uses_of_the_words_are_no_tags() {
         for text in [
             "am Tag der Abreise",
@@ -260,6 +298,7 @@ mod tests {
             "notas sin la etiqueta jardín",
             "what can I do with a tag",
             "mit der Bahn am Tag",
+            "C# code",
             "tagged",
             "",
         ] {

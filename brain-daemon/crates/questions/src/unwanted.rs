@@ -1,7 +1,15 @@
 //! Words that a question excludes in plain words: `trust without game`, `sqlite but not datasette`,
-//! `graph, not canvas`. No I/O.
+//! `graph, not canvas`, `notes on tea in which milk does not appear`. No I/O.
 
 use std::ops::Range;
+
+use self::marks::{
+    BEGINNINGS, CLAUSE_MARKS, CLEAR_MARKS, FILLERS_AFTER_MARK, MARKS, MARKS_AFTER_COMMA,
+    MARKS_AT_END, PAGE_MARKS, PAGE_MARKS_AT_END, PHRASES_AFTER_MARK, VERBS_AT_END, is_mark,
+    mark_length,
+};
+
+mod marks;
 
 /// What a question wants, and what it excludes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,131 +20,22 @@ pub struct Unwanted {
     pub topic: Vec<String>,
     /// The excluded words or phrases.
     pub words: Vec<String>,
+    /// Whether they are tags: `tagged garden but not draft`.
+    pub are_tags: bool,
     /// Phrases with which the question excludes nothing. With the first one, it is a name: `life
     /// without principle`. The others, such as `without a password`, count in pages that have the
     /// wanted words, too: then they are what is sought.
     pub phrases: Vec<String>,
 }
 
-/// Words after which everything is excluded, also in whole sentences.
-const CLEAR_MARKS: &[&str] = &[
-    "that does not mention",
-    "that do not mention",
-    "that doesn't mention",
-    "that don't mention",
-    "that does not contain",
-    "that do not contain",
-    "that doesn't contain",
-    "that don't contain",
-    "that doesn't involve",
-    "that don't involve",
-    "not mentioning",
-    "not including",
-    "but not",
-    "but no",
-    "but nothing about",
-    "but nothing on",
-    "but without",
-    "and not",
-    "and nothing about",
-    "other than",
-    "apart from",
-    "except",
-    "excluding",
-    "leaving out",
-    "with nothing about",
-    "aber nicht",
-    "aber ohne",
-    "aber kein",
-    "aber keine",
-    "aber keinen",
-    "aber bitte kein",
-    "aber bitte keine",
-    "aber bitte keinen",
-    "aber nichts über",
-    "jedoch nicht",
-    "jedoch ohne",
-    "und nicht",
-    "nicht aber",
-    "in denen kein",
-    "in denen keine",
-    "abgesehen von",
-    "mit ausnahme von",
-    "ausgenommen",
-    "außer",
-    "ausser",
-    "qui ne mentionne pas",
-    "qui ne mentionnent pas",
-    "qui ne parle pas",
-    "qui ne parlent pas",
-    "mais pas",
-    "mais sans",
-    "mais rien sur",
-    "et pas",
-    "et non",
-    "à part",
-    "à l'exception",
-    "excepté",
-    "sauf",
-    "hormis",
-    "que no menciona",
-    "que no mencionan",
-    "que no mencione",
-    "que no mencionen",
-    "que no sea",
-    "que no sean",
-    "que no contenga",
-    "que no contengan",
-    "pero no",
-    "pero sin",
-    "pero nada de",
-    "y no",
-    "excluyendo",
-    "a excepción",
-    "excepto",
-    "salvo",
-];
-/// Words after which something is excluded if the question is a list of words.
-const MARKS: &[&str] =
-    &["without", "w/o", "with no", "minus", "ohne", "bis auf", "sans", "sin", "menos"];
-/// Words that exclude after a comma or a bracket.
-const MARKS_AFTER_COMMA: &[&str] = &[
-    "not",
-    "no",
-    "nothing about",
-    "nicht",
-    "kein",
-    "keine",
-    "keinen",
-    "nichts über",
-    "pas",
-    "non",
-    "rien sur",
-    "nada de",
-];
-/// Words after a mark with which it excludes nothing: `not only`, `last but not least`.
-const PHRASES_AFTER_MARK: &[&str] = &[
-    "only",
-    "just",
-    "least",
-    "to",
-    "yet",
-    "nur",
-    "bloß",
-    "zuletzt",
-    "seulement",
-    "solo",
-    "sólo",
-    "solamente",
-];
 /// Words of sentences: with one of them, `without` is part of what the question wants.
-const SENTENCE_WORDS: [&str; 65] = [
+const SENTENCE_WORDS: [&str; 64] = [
     "how", "what", "why", "when", "who", "which", "where", "is", "are", "was", "were", "can",
     "could", "do", "does", "did", "to", "i", "you", "we", "they", "he", "she", "it", "my",
     "should", "will", "wie", "warum", "wann", "wer", "welche", "welcher", "welches", "wo", "ist",
-    "sind", "kann", "man", "ich", "wir", "du", "mein", "comment", "pourquoi", "quand", "qui",
-    "quel", "quelle", "où", "est", "sont", "peut", "je", "nous", "cómo", "por", "cuándo", "quién",
-    "qué", "dónde", "es", "son", "puedo", "se",
+    "sind", "kann", "ich", "wir", "du", "mein", "comment", "pourquoi", "quand", "qui", "quel",
+    "quelle", "où", "est", "sont", "peut", "je", "nous", "cómo", "por", "cuándo", "quién", "qué",
+    "dónde", "es", "son", "puedo", "se",
 ];
 /// Words before what is wanted.
 const PREPOSITIONS: &[&str] = &[
@@ -173,6 +72,8 @@ const FILLERS: &[&str] = &[
     "du",
     "des",
     "der",
+    "del",
+    "vom",
     "die",
     "das",
     "den",
@@ -188,18 +89,12 @@ const FILLERS: &[&str] = &[
     "une",
     "ein",
 ];
-/// Words after an excluded one that say nothing about it.
+/// Words that say nothing about what is wanted.
 const POLITE_WORDS: &[&str] = &["please", "thanks", "bitte", "danke", "svp", "merci", "gracias"];
-/// How texts go on after a word that excludes: `without a password`.
-const FILLERS_AFTER_MARK: [(&str, &[&str]); 4] = [
-    ("without", &["without", "without a", "without any", "without the"]),
-    ("ohne", &["ohne", "ohne den", "ohne die", "ohne ein"]),
-    ("sans", &["sans", "sans le", "sans la", "sans les"]),
-    ("sin", &["sin", "sin el", "sin la", "sin los"]),
-];
 /// Words for pages. A sentence with one of them asks for pages, and can exclude some.
-const PAGE_WORDS: [&str; 17] = [
+const PAGE_WORDS: [&str; 18] = [
     "notes",
+    "ones",
     "note",
     "pages",
     "page",
@@ -217,72 +112,47 @@ const PAGE_WORDS: [&str; 17] = [
     "entradas",
     "something",
 ];
-/// Words for tags: a tag is no word of a text.
-const TAG_WORDS: [&str; 6] = ["tag", "#", "schlagwort", "étiquette", "etiqueta", "label"];
+/// Words for tags: `but not tagged X`.
+const TAG_WORDS: [&str; 16] = [
+    "tag",
+    "tags",
+    "tagged",
+    "label",
+    "labels",
+    "labeled",
+    "labelled",
+    "schlagwort",
+    "getaggt",
+    "étiquette",
+    "étiquettes",
+    "étiquetées",
+    "etiqueta",
+    "etiquetas",
+    "etiquetadas",
+    "etiquetado",
+];
 /// Maximum words of what is wanted, without fillers and words for pages. A longer question is a
 /// sentence in which the words mean something else: `git add all files except one`.
 const MAX_TOPIC_WORDS: usize = 3;
 /// Maximum words that are excluded together.
 const MAX_WORDS: usize = 3;
 
-/// Returns what the question excludes in plain words; `None` if it excludes nothing.
-pub fn unwanted(question: &str) -> Option<Unwanted> {
+/// Returns what the question can exclude in plain words, in the order of its words. The words before
+/// an exclusion can be a name with such a word: `the man without a shadow, not the salt road`.
+pub fn unwanted(question: &str) -> Vec<Unwanted> {
     let words = Words::of(question);
-    let (first, mark_end) = (1..words.all.len()).find_map(|at| Some((at, words.mark_at(at)?)))?;
-    if words.all.get(mark_end).is_some_and(|it| PHRASES_AFTER_MARK.contains(&it.text.as_str())) {
-        return None;
-    }
-    let is_clear = words.find(first, CLEAR_MARKS).is_some();
-    let is_question = question.trim_end().ends_with('?');
-    let is_sentence =
-        words.all[..first].iter().any(|it| SENTENCE_WORDS.contains(&it.text.as_str()));
-    let names_pages = words.all[..first].iter().any(|it| is_page_word(&it.text));
-    let asks_for_pages = (is_clear && names_pages) || words.ask_what_there_is(first);
-    let topic = words.topic_words(first);
-    let is_long = topic.len() > MAX_TOPIC_WORDS;
-    let is_other = (is_question || is_sentence) && !asks_for_pages;
-    if is_other || is_long || words.is_action(mark_end) {
-        return None;
-    }
-    let rest = &words.all[mark_end..];
-    let items: Vec<String> = rest
-        .split(|word| CONJUNCTIONS.contains(&word.text.as_str()))
-        .flat_map(|item| item.split_inclusive(|word| word.has_comma))
-        .map(|item| {
-            let item: Vec<&str> = item.iter().map(|word| word.text.as_str()).collect();
-            let is_before = |it: &&&str| {
-                [FILLERS, MARKS, MARKS_AFTER_COMMA].iter().any(|words| words.contains(*it))
-            };
-            let begin = item.iter().take_while(is_before).count();
-            let after = item.iter().rev().take_while(|it| POLITE_WORDS.contains(*it)).count();
-            item[begin..(item.len() - after).max(begin)].join(" ")
-        })
-        .filter(|item| !item.is_empty())
-        .collect();
-    let is_short = |item: &String| item.split(' ').count() <= MAX_WORDS;
-    let is_tag = |item: &String| TAG_WORDS.iter().any(|word| item.starts_with(word));
-    if items.is_empty() || !items.iter().all(is_short) || items.iter().any(is_tag) {
-        return None;
-    }
-    let text = |from: usize| {
-        let from = words.all[from].range.start;
-        question[from..].trim_end_matches(['?', '!', '.']).trim().to_owned()
-    };
-    let mark = words.all[first].text.as_str();
-    let fillers = FILLERS_AFTER_MARK.iter().filter(|(it, _)| *it == mark).flat_map(|(_, all)| *all);
-    // In a list of words, the first one alone may belong to the mark: `compost sans odeur paille`.
-    let firsts = items.iter().filter_map(|item| Some(item.split_once(' ')?.0));
-    let objects: Vec<&str> = items.iter().map(String::as_str).chain(firsts).collect();
-    let with_mark =
-        fillers.flat_map(|filler| objects.iter().map(move |object| format!("{filler} {object}")));
-    let with_mark: Vec<String> = with_mark.collect();
-    let wanted = question[..words.all[first - 1].range.end].trim_end_matches(',').trim();
-    Some(Unwanted {
-        wanted: wanted.to_owned(),
-        topic,
-        words: items,
-        phrases: [text(first - 1)].into_iter().chain(with_mark).collect(),
-    })
+    let found = (1..words.all.len()).filter_map(|at| words.exclusion_at(at));
+    found.filter_map(|exclusion| words.unwanted(question, &exclusion)).collect()
+}
+
+/// Where a question excludes something.
+struct Exclusion {
+    /// The first word that is not wanted: that of a mark, or an excluded one.
+    first: usize,
+    /// The excluded words.
+    items: Range<usize>,
+    /// Whether it excludes in sentences, too.
+    is_clear: bool,
 }
 
 /// Whether a word stands for pages: `notes`.
@@ -298,6 +168,13 @@ struct Word {
     has_comma: bool,
 }
 
+/// Returns a word in lower case, without a French article in front: `l'eau`.
+fn plain_word(text: &str) -> String {
+    let text = text.to_lowercase().replace('’', "'");
+    let object = ["l'", "d'"].iter().find_map(|article| text.strip_prefix(article));
+    object.map_or(text.clone(), str::to_owned)
+}
+
 /// The words of a question.
 struct Words {
     all: Vec<Word>,
@@ -309,40 +186,103 @@ impl Words {
         for part in question.split_whitespace() {
             let start = part.as_ptr() as usize - question.as_ptr() as usize;
             let text = part.trim_matches(|c: char| !c.is_alphanumeric() && c != '+' && c != '#');
-            if text.is_empty() {
-                continue;
-            }
-            if part.starts_with('(')
+            let is_polite = POLITE_WORDS.contains(&text.to_lowercase().as_str());
+            let has_comma = part.ends_with([',', ';']);
+            if (part.starts_with('(') || (is_polite && has_comma))
                 && let Some(before) = all.last_mut()
             {
                 before.has_comma = true;
             }
+            if text.is_empty() || is_polite {
+                continue;
+            }
+            // `NOT` in capitals is an operator of other programs.
+            let is_operator = text == "NOT" && question.contains(char::is_lowercase);
             all.push(Word {
-                text: text.to_lowercase(),
+                text: if is_operator { text.to_owned() } else { plain_word(text) },
                 range: start..start + part.len(),
-                has_comma: part.ends_with([',', ';']),
+                has_comma,
             });
         }
         Self { all }
     }
 
-    /// Returns the end of the words at `at` that exclude what follows.
-    fn mark_at(&self, at: usize) -> Option<usize> {
+    /// Returns the exclusion whose first word is at `at`.
+    fn exclusion_at(&self, at: usize) -> Option<Exclusion> {
         let before = &self.all[at - 1];
         let is_joined = CONJUNCTIONS.contains(&before.text.as_str());
-        let of_list = || self.find(at, MARKS).filter(|_| !is_joined);
+        let end = self.all.len();
+        let has_pages = self.all[..at].iter().any(|word| is_page_word(&word.text));
+        let ends_with_verb = VERBS_AT_END.contains(&self.all[end - 1].text.as_str());
+        let clear = self
+            .find(at, CLEAR_MARKS)
+            .or_else(|| self.find(at, PAGE_MARKS).filter(|_| has_pages))
+            .or_else(|| self.find(at, CLAUSE_MARKS).filter(|_| ends_with_verb));
         let after_comma = || self.find(at, MARKS_AFTER_COMMA).filter(|_| before.has_comma);
-        self.find(at, CLEAR_MARKS).or_else(of_list).or_else(after_comma)
+        let in_list = || self.find(at, MARKS).filter(|_| !is_joined).or_else(after_comma);
+        if let Some(mark_end) = clear.or_else(in_list) {
+            return Some(Exclusion { first: at, items: mark_end..end, is_clear: clear.is_some() });
+        }
+        // `notes not tagged draft`
+        let is_not = ["not", "nicht"].contains(&self.all[at].text.as_str());
+        if is_not && self.all.get(at + 1).is_some_and(|word| is_tag_word(&word.text)) {
+            return Some(Exclusion { first: at, items: at + 1..end, is_clear: true });
+        }
+        let begin = self.find(at, BEGINNINGS).or_else(|| before.has_comma.then_some(at))?;
+        let is_at_end = |from: &usize| {
+            let of_pages = || self.find(*from, PAGE_MARKS_AT_END).filter(|_| has_pages);
+            self.find(*from, MARKS_AT_END).or_else(of_pages) == Some(end)
+        };
+        let mark = (begin + 1..end).find(is_at_end)?;
+        Some(Exclusion { first: at, items: begin..mark, is_clear: true })
     }
 
     /// Returns the end of the longest of these marks that is at `at`.
     fn find(&self, at: usize, marks: &[&str]) -> Option<usize> {
-        let ends = marks.iter().filter_map(|mark| {
-            let words = self.all[at..].iter().map(|word| word.text.as_str());
-            let count = mark.split(' ').count();
-            words.take(count).eq(mark.split(' ')).then_some(at + count)
-        });
-        ends.max()
+        let words: Vec<&str> = self.all.get(at..)?.iter().map(|word| word.text.as_str()).collect();
+        mark_length(&words, marks).map(|count| at + count)
+    }
+
+    /// Returns what an exclusion leaves; `None` if the words mean something else.
+    fn unwanted(&self, question: &str, exclusion: &Exclusion) -> Option<Unwanted> {
+        let Exclusion { first, ref items, is_clear } = *exclusion;
+        let begin = self.all.get(items.start)?;
+        if PHRASES_AFTER_MARK.contains(&begin.text.as_str()) {
+            return None;
+        }
+        let before = &self.all[..first];
+        let is_question = question.trim_end().ends_with('?');
+        let is_sentence = before.iter().any(|it| SENTENCE_WORDS.contains(&it.text.as_str()));
+        let names_pages = before.iter().any(|it| is_page_word(&it.text));
+        let asks_for_pages = (is_clear && names_pages) || self.ask_what_there_is(first);
+        let topic = self.topic_words(first);
+        let is_other = (is_question || is_sentence) && !asks_for_pages;
+        if is_other || topic.len() > MAX_TOPIC_WORDS || is_action(&begin.text) {
+            return None;
+        }
+        let mut items = excluded_items(&self.all[items.clone()])?;
+        let mut are_tags = before.iter().any(|word| is_tag_word(&word.text));
+        for item in &mut items {
+            let tag = item.split_once(' ').filter(|(first, _)| is_tag_word(first));
+            if let Some(tag) = tag.map(|(_, tag)| tag).or_else(|| item.strip_prefix('#')) {
+                *item = tag.to_owned();
+                are_tags = true;
+            }
+        }
+        let from = self.all[first - 1].range.start;
+        let phrase = question[from..].trim_end_matches(['?', '!', '.']).trim();
+        let mark = self.all[first].text.as_str();
+        let fillers =
+            FILLERS_AFTER_MARK.iter().filter(|(it, _)| *it == mark).flat_map(|(_, all)| *all);
+        // In a list of words, the first one alone may belong to the mark: `compost sans odeur
+        // paille`.
+        let firsts = items.iter().filter_map(|item| Some(item.split_once(' ')?.0));
+        let objects: Vec<&str> = items.iter().map(String::as_str).chain(firsts).collect();
+        let with_mark = fillers
+            .flat_map(|filler| objects.iter().map(move |object| format!("{filler} {object}")));
+        let phrases = [phrase.to_owned()].into_iter().chain(with_mark).collect();
+        let wanted = question[..self.all[first - 1].range.end].trim_end_matches(',').trim();
+        Some(Unwanted { wanted: wanted.to_owned(), topic, words: items, are_tags, phrases })
     }
 
     /// Whether the words before `end` ask which pages there are about something: `what do I have on
@@ -364,16 +304,38 @@ impl Words {
             let text = word.text.as_str();
             let is_other = FILLERS.contains(&text) || SENTENCE_WORDS.contains(&text);
             let is_asking = HAVE_WORDS.contains(&text) || ABOUT_WORDS.contains(&text);
-            !is_other && !is_asking && !is_page_word(text) && !PREPOSITIONS.contains(&text)
+            let is_mark = MARKS.contains(&text) || is_asking || is_page_word(text);
+            !is_other && !is_mark && !PREPOSITIONS.contains(&text)
         };
         self.all[..end].iter().filter(is_topic).map(|word| word.text.clone()).collect()
     }
+}
 
-    /// Whether the excluded words name an action: `without saving`, `ohne zu speichern`.
-    fn is_action(&self, at: usize) -> bool {
-        let word = self.all.get(at).map(|word| word.text.as_str());
-        word.is_some_and(|word| (word.len() > 5 && word.ends_with("ing")) || word == "zu")
-    }
+/// Returns the excluded words or phrases; `None` if they are a long text.
+fn excluded_items(words: &[Word]) -> Option<Vec<String>> {
+    let items: Vec<String> = words
+        .split(|word| CONJUNCTIONS.contains(&word.text.as_str()))
+        .flat_map(|item| item.split_inclusive(|word| word.has_comma))
+        .map(|item| {
+            let item: Vec<&str> = item.iter().map(|word| word.text.as_str()).collect();
+            let is_before = |it: &&&str| FILLERS.contains(*it) || is_mark(it);
+            let begin = item.iter().take_while(is_before).count();
+            let after = item.iter().rev().take_while(|it| VERBS_AT_END.contains(*it)).count();
+            item[begin..(item.len() - after).max(begin)].join(" ")
+        })
+        .filter(|item| !item.is_empty())
+        .collect();
+    let is_short = |item: &String| item.split(' ').count() <= MAX_WORDS;
+    (!items.is_empty() && items.iter().all(is_short)).then_some(items)
+}
+
+/// Whether a word names an action: `without saving`, `ohne zu speichern`.
+fn is_action(word: &str) -> bool {
+    (word.len() > 5 && word.ends_with("ing")) || word == "zu"
+}
+
+fn is_tag_word(word: &str) -> bool {
+    TAG_WORDS.contains(&word)
 }
 
 #[cfg(test)]
@@ -382,7 +344,12 @@ mod tests {
     use super::*;
 
     fn parts(question: &str) -> Option<(String, Vec<String>)> {
-        unwanted(question).map(|found| (found.wanted, found.words))
+        unwanted(question).into_iter().next().map(|found| (found.wanted, found.words))
+    }
+
+    fn check(question: &str, wanted: &str, words: &[&str]) {
+        let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+        assert_eq!(parts(question), Some((wanted.to_owned(), words)), "{question}");
     }
 
     #[test]
@@ -429,10 +396,39 @@ mod tests {
             ("Bienen mit Ausnahme von Varroa", "Bienen", &["varroa"]),
             ("jardin à part tomates", "jardin", &["tomates"]),
             ("huerto menos tomates", "huerto", &["tomates"]),
+        ] {
+            check(question, wanted, words);
+        }
+    }
+
+    #[test]
+    fn clauses_exclude_before_and_after_the_word() {
+        for (question, wanted, words) in [
+            ("bread recipes that have nothing to do with rye", "bread recipes", &["rye"][..]),
+            ("pages on bread which don’t contain rye", "pages on bread", &["rye"]),
+            ("which pages about bread don't mention rye?", "which pages about bread", &["rye"]),
+            ("bread, but please no rye", "bread", &["rye"]),
+            ("bread that is not about rye", "bread", &["rye"]),
+            ("bread notes with rye left out", "bread notes", &["rye"]),
+            ("Brot, in dem kein Roggen vorkommt", "Brot", &["roggen"]),
+            ("bread but leave out the rye", "bread", &["rye"]),
+            ("bread, anything but rye", "bread", &["rye"]),
+            ("bread NOT rye", "bread", &["rye"]),
+            ("bread, rye not mentioned", "bread", &["rye"]),
+            ("bread notes in which rye does not appear", "bread notes", &["rye"]),
+            (
+                "notes on bread where pizza or rye is not mentioned please",
+                "notes on bread",
+                &["pizza", "rye"],
+            ),
+            ("Brotrezepte, in denen Roggen nicht vorkommt", "Brotrezepte", &["roggen"]),
+            ("notes de pain où le seigle n'apparaît pas", "notes de pain", &["seigle"]),
+            ("notas de pan en las que no aparece centeno", "notas de pan", &["centeno"]),
+            ("tomates que no sean del huerto", "tomates", &["huerto"]),
+            ("pain sauf l'épeautre", "pain", &["épeautre"]),
             ("notas de huerto que no mencionen tomates", "notas de huerto", &["tomates"]),
         ] {
-            let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
-            assert_eq!(parts(question), Some((wanted.to_owned(), words)), "{question}");
+            check(question, wanted, words);
         }
     }
 
@@ -448,7 +444,6 @@ mod tests {
             "is it a bug, not a feature?",
             "why does the build work locally but not in CI?",
             "git add all files except one",
-            "recipes without the tag meat",
             "Warum geht es ohne Strom nicht",
             "trust without",
             "ferry, not only brass",
@@ -457,16 +452,40 @@ mod tests {
             "how do I print notes about tea without margins?",
             "más o menos tomates",
             "notes without the long list of things that nobody wants",
+            "why is rye not mentioned",
+            "regex that ignores case",
+            "dialog where the button does not appear",
+            "countries in which no visa is required",
+            "kit with screws not included",
+            "bread NOT",
+            "the field, not mentioned",
             "",
         ] {
             assert_eq!(parts(question), None, "{question}");
         }
-        let phrases = unwanted("ssh login without password").unwrap().phrases;
+        let phrases = unwanted("ssh login without password").remove(0).phrases;
         assert_eq!(
             phrases[..3],
             ["login without password", "without password", "without a password"]
         );
-        let phrases = unwanted("compost sans odeur paille").unwrap().phrases;
+        let phrases = unwanted("compost sans odeur paille").remove(0).phrases;
         assert!(phrases.contains(&"sans odeur".to_owned()), "{phrases:?}");
+        for (question, tag) in [
+            ("recipes without the tag meat", "meat"),
+            ("notes tagged garden but not draft", "draft"),
+            ("garden notes, not tagged draft", "draft"),
+            ("garden notes without #draft", "draft"),
+            ("garden notes not tagged draft", "draft"),
+            ("which notes are not tagged draft?", "draft"),
+        ] {
+            let found = unwanted(question).remove(0);
+            assert!(found.are_tags && found.words == [tag], "{found:?}");
+        }
+        let all = unwanted("the man without a shadow, not the salt road");
+        let last = &all[all.len() - 1];
+        assert_eq!(
+            (&*last.wanted, &*last.words),
+            ("the man without a shadow", &["salt road".to_owned()][..])
+        );
     }
 }

@@ -1,7 +1,8 @@
 //! Quoted phrases beside other words: `What did Ann say about "launch budget"?`
 //!
 //! If a question is only a phrase, or a few words beside it, the phrase is required. In a sentence,
-//! and if no page then matches, it only affects the ranking.
+//! and if no page then matches, it only affects the ranking. A phrase alone that no page has finds
+//! pages only if it is long: then it can be a sentence that is remembered with a word left out.
 
 use super::{
     Index, IndexError, Question,
@@ -10,6 +11,9 @@ use super::{
     query::{Reach, Unit},
     token::Kind,
 };
+
+/// Minimum words of a phrase alone that also finds similar pages.
+const MIN_SENTENCE_WORDS: usize = 4;
 
 /// What the quoted phrases of a question mean.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -35,7 +39,8 @@ impl Index {
                 _ => None,
             })
             .collect();
-        if quotes.is_empty() || !query.has_words(true) {
+        let is_long = |text: &String| text.split_whitespace().count() >= MIN_SENTENCE_WORDS;
+        if quotes.is_empty() || !(query.has_words(true) || quotes.iter().all(is_long)) {
             return Ok(Quotes::default());
         }
         self.with_view(question.view.as_deref(), |view, visible, languages, analyzer| {

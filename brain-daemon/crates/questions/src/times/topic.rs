@@ -121,7 +121,7 @@ const WRITING: [&str; 61] = [
     "geschreven",
 ];
 /// Words for something that took place.
-const HAPPENING: [&str; 46] = [
+const HAPPENING: [&str; 47] = [
     "happen",
     "happens",
     "happened",
@@ -131,6 +131,7 @@ const HAPPENING: [&str; 46] = [
     "taken",
     "place",
     "going",
+    "up",
     "go",
     "went",
     "occurred",

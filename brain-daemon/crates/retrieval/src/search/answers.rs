@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use brain_protocol::{Fault, SourceId};
 use jiff::civil::Date;
 
-use super::lists::{ListAnswer, ListEntry, ListReader, NamedPersons, PageList};
+use super::lists::{EVENT_KINDS, ListAnswer, ListEntry, ListReader, NamedPersons, PageList};
 use super::names_without_page::people_linked_by;
 use super::relations::{RelationSearch, has_people_list, named_page_ids};
 use super::target_pages::kinds;
@@ -20,9 +20,10 @@ use brain_questions::ParsedQuestion;
 use brain_questions::attendance::attended_event;
 use brain_questions::forms::{COUNT, question_form};
 use brain_questions::function_words::is_negated;
-use brain_questions::kinds::is_person;
+use brain_questions::kinds::{is_person, names_kind};
+use brain_questions::relation_words::asks_who_invests_in;
 use brain_questions::times::Order;
-use brain_search::{Query, QuestionTerms, Subject};
+use brain_search::{Query, QuestionTerms, QuestionWord, Subject};
 use brain_store::{PageEntry, Reader, StoreError};
 
 /// Number of words at the beginning of a question in which a word such as `many` is searched.
@@ -225,7 +226,7 @@ fn dated(lists: &ListReader<'_>, list: PageList) -> Result<Option<DirectAnswer>,
 /// Returns the pages that values, links or lists of people relate to all named pages. `None` if the
 /// question does not clearly ask for such pages.
 fn related_pages(lists: &ListReader<'_>) -> Result<Option<PageList>, Fault> {
-    let linked = linked_pages(lists.reader, lists.terms, lists.order().is_some())?;
+    let linked = linked_pages(lists.reader, lists.terms)?;
     let LinkedPages { noun, stated, mentions: only_mentions, names, left_out } =
         linked.unwrap_or_default();
     let read = |ids: Vec<u64>| -> Result<Vec<PageEntry>, StoreError> {
@@ -306,9 +307,9 @@ fn others_at_event(
     }
     let mut others: Vec<String> = Vec::new();
     for id in named_page_ids(lists.terms) {
-        // A firm is no event.
         let Some(event) = lists.page(id)? else { continue };
-        if lists.day(&event)?.flatten().is_none() {
+        // A firm is no event.
+        if lists.day(&event)?.flatten().is_none() && !is_event(&event) {
             continue;
         }
         for (page, name) in people_linked_by(lists.reader, id)? {
@@ -321,6 +322,13 @@ fn others_at_event(
     Ok((!others.is_empty()).then(|| {
         format!("whether {} were there: the page has no list of its people", some_of(&others))
     }))
+}
+
+/// Returns whether a page is of a kind of events.
+fn is_event(page: &PageEntry) -> bool {
+    kinds(page)
+        .iter()
+        .any(|kind| EVENT_KINDS.iter().any(|event| names_kind(&QuestionWord::new(event), kind)))
 }
 
 /// Pages that links relate to a named page.
@@ -340,20 +348,8 @@ struct LinkedPages {
 
 /// Returns the pages that links relate to all named pages. Each link has all words of the question.
 /// `None` if the question does not clearly ask for such pages.
-fn linked_pages(
-    reader: &Reader,
-    terms: &QuestionTerms,
-    has_order: bool,
-) -> Result<Option<LinkedPages>, StoreError> {
+fn linked_pages(reader: &Reader, terms: &QuestionTerms) -> Result<Option<LinkedPages>, StoreError> {
     let Some(form) = question_form(terms) else { return Ok(None) };
-    let asks = form.asks_for_persons
-        || form.asks_for_kind
-        || form.asks_for_first_or_last_day
-        || form.is_attached_to_name
-        || has_order;
-    if !asks || terms.subjects.is_empty() {
-        return Ok(None);
-    }
     let positions = HashMap::new();
     let search = RelationSearch::for_answers(reader, terms, &positions);
     let mut named_pages = named_page_ids(terms);
@@ -383,6 +379,10 @@ fn linked_pages(
             return Ok(has_names.then(|| LinkedPages { names, ..LinkedPages::default() }));
         }
         let is_person = may_be_person(reader, subject)?;
+        // Links between a person and a firm say what the person invested in.
+        if is_person && asks_who_invests_in(terms, &subject.words) {
+            return Ok(None);
+        }
         let mut pages = HashMap::new();
         for (id, page) in found {
             // A page that lists its people is not about others that it mentions.

@@ -39,7 +39,7 @@ use jiff::civil::Date;
 
 use super::relations::{RelatedPage, Relations, named_page_ids};
 
-pub(super) use self::named::NamedPersons;
+pub(super) use self::named::{EVENT_KINDS, NamedPersons};
 use self::ordered::OrderedPages;
 
 /// The weight of the pages of a list in a search. Higher than that of any link, also after

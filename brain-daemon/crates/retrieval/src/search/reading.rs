@@ -85,22 +85,34 @@ impl Reading {
         if self.question.is_being_typed || !is_words || text.split_whitespace().any(is_option) {
             return Ok(());
         }
-        let Some(found) = unwanted(text) else { return Ok(()) };
+        for found in unwanted(text) {
+            if self.exclude(index, &found)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves out the pages with the excluded words. Returns whether the question excludes them.
+    fn exclude(&mut self, index: &Index, found: &Unwanted) -> Result<bool, Fault> {
         let is_time = |item: &String| {
             let period = Times::of(item, self.parsed.today).period;
             period.is_some_and(|period| period.range == (0..item.len()))
         };
-        if found.words.iter().any(is_time) || self.is_sought(index, &found)? {
-            return Ok(());
+        let is_sought = !found.are_tags && self.is_sought(index, found)?;
+        if is_sought || found.words.iter().any(is_time) {
+            return Ok(false);
         }
-        let dashes = found.words.iter().map(|words| format!(" -\"{words}\""));
+        let field = if found.are_tags { "tag:" } else { "" };
+        let dashes = found.words.iter().map(|words| format!(" -{field}\"{words}\""));
         let query =
             self.parse(index, &format!("{}{}", found.wanted, dashes.collect::<String>()))?;
-        if has_pages(index, &self.question, Arc::clone(&query))? {
+        let has_others = has_pages(index, &self.question, Arc::clone(&query))?;
+        if has_others {
             self.set_query(query);
             self.note_exclusion(&found.words);
         }
-        Ok(())
+        Ok(has_others)
     }
 
     /// Returns whether pages say what the question seems to exclude: they have it as a name, or the
@@ -167,8 +179,14 @@ fn has_option(body: &str, before: &str, option: &str) -> bool {
     body.lines().any(|line| {
         let mut words = words_of_line(line);
         let begins = |word: &str| word == before || is_option(before);
-        words.any(begins) && words.any(|word| word == option)
+        let is_option = |word: &str| word.strip_prefix(option).is_some_and(ends_option);
+        words.any(begins) && words.any(is_option)
     })
+}
+
+/// Returns whether an option ends before `rest`: `-all` in `-all=`.
+fn ends_option(rest: &str) -> bool {
+    rest.is_empty() || rest.starts_with('=')
 }
 
 /// Returns the words of a line, without the signs of code and quotes.
@@ -187,6 +205,8 @@ mod tests {
         assert!(has_option(body, "java", "-jar"));
         assert!(has_option("find . -name x -type f", "x", "-type"));
         assert!(has_option("`find . -name \"*.log\" -delete`", "*.log", "-delete"));
+        assert!(has_option("exiftool -all= a.jpg", "exiftool", "-all"));
+        assert!(!has_option("exiftool -allow a.jpg", "exiftool", "-all"));
         assert!(!has_option(body, "jaguar", "-car"), "the option stands before the word");
         assert!(!has_option("java jar", "java", "-jar"));
         assert_eq!(listed(&["a".into(), "b c".into()], "or"), "\"a\" or \"b c\"");

@@ -19,7 +19,8 @@ use super::target_pages::{AnsweringLinks, TargetPages, answering_links, target_p
 use brain_page::each_link;
 use brain_questions::chain::chains;
 use brain_questions::forms::{QuestionForm, is_role_noun, question_form};
-use brain_search::{QuestionTerms, Subject};
+use brain_questions::kinds::is_person;
+use brain_search::{QuestionTerms, Subject, each_word};
 use brain_store::{Content, Reader, StoreError, unless_damaged};
 
 /// Maximum number of pages whose links are followed: pages with the name in the question, or
@@ -270,6 +271,16 @@ struct LinkWords<'a> {
 }
 
 impl LinkWords<'_> {
+    /// Returns whether the neighbour is about a person whose name has all content words.
+    fn is_person_named(&self, neighbour: &Neighbour) -> bool {
+        let mut name = Vec::new();
+        each_word(&neighbour.page.2.title, &mut |word| name.push(word.to_owned()));
+        let content = &self.targets.content;
+        !content.is_empty()
+            && neighbour.kinds.iter().any(|kind| is_person(kind))
+            && content.iter().all(|word| name.contains(&word.text))
+    }
+
     /// Returns the neighbours whose links fit the question, with their weights.
     fn found_pages(&self, neighbours: HashMap<u64, Neighbour>) -> HashMap<u64, FoundPage> {
         let has_wanted_kind =
@@ -285,10 +296,14 @@ impl LinkWords<'_> {
                 false => link.label_share,
             };
             let best = neighbour.links.iter().max_by(|a, b| share(a).total_cmp(&share(b)));
-            let Some(link) = best.filter(|link| all_answer || share(link) > 0.0) else {
+            let is_answer = |link: &&RelationLink| {
+                all_answer || share(link) > 0.0 || self.is_person_named(&neighbour)
+            };
+            let Some(link) = best.filter(is_answer) else {
                 continue;
             };
-            let content_share = share(link);
+            // `Noah from Acme`
+            let content_share = if self.is_person_named(&neighbour) { 1.0 } else { share(link) };
             let mut weight = LINK_WEIGHT + SENTENCE_WEIGHT * content_share;
             let is_target_kind = self.targets.matches_kind(&neighbour.kinds);
             if is_target_kind {

@@ -66,6 +66,8 @@ pub(super) struct SearchAnswer {
 /// What the searches by words, by meaning and by days found.
 struct Findings {
     terms: QuestionTerms,
+    /// Whether the terms are of the question in another spelling.
+    is_corrected: bool,
     text: SearchResults,
     vectors: VectorResults,
     dated: DatedPages,
@@ -104,13 +106,14 @@ impl<'a> SearchRun<'a> {
         self.question.asks_for_links = question_form(&terms).is_some();
         let conditions =
             Conditions { index: self.index, question: &self.question, pages: OnceCell::new() };
-        let Findings { terms, text, vectors, mut dated, reranks } =
+        let Findings { terms, is_corrected, text, vectors, mut dated, reranks } =
             self.find(terms, &conditions)?;
         let SearchResults { hits, truncated, spelling, snippets } = text;
         // Opened after the search, so that pages deleted meanwhile are left out.
         let reader = self.service.store.read(self.caller.visibility())?;
         dated.add_kind_weight(&reader, &terms)?;
-        let mut ranking = self.merge(&reader, hits, &terms, &vectors, &dated, &conditions)?;
+        let (mut ranking, is_list) =
+            self.merge(&reader, hits, &terms, &vectors, &dated, &conditions)?;
         let reranking = match reranks {
             true => {
                 let display = (&snippets, self.question.explain);
@@ -128,7 +131,8 @@ impl<'a> SearchRun<'a> {
             default_source: preferred(&reader.sources()?),
             note: note(
                 self.notes,
-                spelling.as_ref(),
+                // The pages of a list are first by the words as they are typed.
+                spelling.as_ref().filter(|_| !is_list || is_corrected),
                 dated.note(&self.parsed.query.text),
                 dated.period.is_some(),
             ),
@@ -162,6 +166,7 @@ impl<'a> SearchRun<'a> {
         let limit = self.question.limit;
         let depth = if is_text_only { limit + SPARE_HITS } else { DEPTH.max(limit) };
         let mut text = self.search_words(depth, &dated)?;
+        let mut is_corrected = false;
         // A word that is in no page can still be the verb of a question about a named page.
         if let Some(spelling) = &text.spelling
             && terms.subjects.is_empty()
@@ -171,12 +176,13 @@ impl<'a> SearchRun<'a> {
             // asks for an order, `derrière` does not.
             if !corrected.subjects.is_empty() {
                 terms = corrected;
+                is_corrected = true;
             }
             if !terms.subjects.is_empty() && depth < DEPTH {
                 text = self.search_words(DEPTH, &dated)?;
             }
         }
-        Ok(Findings { terms, text, vectors, dated, reranks })
+        Ok(Findings { terms, is_corrected, text, vectors, dated, reranks })
     }
 
     /// Finds the pages of the period that the question names.
@@ -234,7 +240,8 @@ impl<'a> SearchRun<'a> {
     }
 
     /// Merges the rankings by words, by meaning and by days with the pages that links lead to, and
-    /// puts the pages in the order that the question asks for.
+    /// puts the pages in the order that the question asks for. Returns also whether the first pages
+    /// are a list that pages state.
     fn merge(
         &self,
         reader: &Reader,
@@ -243,7 +250,7 @@ impl<'a> SearchRun<'a> {
         vectors: &VectorResults,
         dated: &DatedPages,
         conditions: &Conditions<'_>,
-    ) -> Result<Vec<RankingEntry>, Fault> {
+    ) -> Result<(Vec<RankingEntry>, bool), Fault> {
         let positions = positions(&text, vectors);
         let admits = |id| conditions.admit(id);
         let relations = self.relations(reader, terms, &positions, &admits)?;
@@ -271,7 +278,7 @@ impl<'a> SearchRun<'a> {
         if let Some((order, _)) = self.parsed.times.order.as_ref().filter(|_| !is_list) {
             order_answers(&mut merged, *order, self.parsed.today, reader, terms, explain)?;
         }
-        Ok(merged)
+        Ok((merged, is_list))
     }
 
     /// Returns the pages of the list that the question asks for, such as `notes tagged evergreen`,

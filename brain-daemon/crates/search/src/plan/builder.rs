@@ -301,7 +301,9 @@ impl<'a> Builder<'a> {
                 let distance = window[count - 1].position - window[0].position;
                 let stop_words = window.iter().filter(|word| is_stop(word)).count();
                 let is_adjacent = distance as usize == count - 1 && window.iter().all(is_plain);
-                if !is_adjacent || stop_words > usize::from(count == 2) {
+                // A question can be an identifier: `on page saved` is `onPageSaved`.
+                let may_have_stop_word = count == 2 || words.len() == count;
+                if !is_adjacent || stop_words > usize::from(may_have_stop_word) {
                     continue;
                 }
                 let parts: Vec<usize> =

@@ -6,7 +6,7 @@ use std::ops::Range;
 use brain_protocol::Fault;
 use brain_questions::function_words::is_function_word;
 use brain_questions::kinds::is_person;
-use brain_questions::mentions::{is_day_word, mention_question};
+use brain_questions::mentions::{alternatives, is_day_word, mention_question};
 use brain_search::{QuestionWord, Subject};
 use brain_store::PageEntry;
 
@@ -18,12 +18,56 @@ use super::{ListReader, PageList, names};
 const DAILY: [&str; 9] =
     ["daily", "dailies", "day", "journal", "journals", "diary", "tagebuch", "diario", "journees"];
 
+/// The pages that mention what a question names.
+#[derive(Default)]
+struct Mentions {
+    ids: BTreeSet<u64>,
+    /// The mentioned pages.
+    subjects: HashSet<u64>,
+    /// The words of each target that is no page's name.
+    named: Vec<Vec<usize>>,
+    /// Whether pages only have the words of a target, not side by side.
+    is_doubtful: bool,
+}
+
 impl ListReader<'_> {
     /// Returns the pages that mention what the question names. `None` if it asks for none, or if
     /// no page has it.
     pub(in super::super) fn mentions(&self) -> Result<Option<PageList>, Fault> {
         let Some(question) = mention_question(self.terms) else { return Ok(None) };
-        let target = question.target.clone();
+        let mut found = Mentions::default();
+        for target in self.alternatives(&question.target) {
+            self.add_mentions(&target, question.is_for_links, &mut found)?;
+        }
+        let Mentions { ids, subjects, named, is_doubtful } = found;
+        let kind = question.kind.and_then(|at| self.terms.words.get(at));
+        let mut pages = Vec::new();
+        for id in ids.into_iter().rev().filter(|id| !subjects.contains(id)) {
+            let Some(page) = self.page(id)? else { continue };
+            let is_named = named.iter().any(|words| self.is_person_named(&page, words));
+            if !is_named && kind.is_none_or(|kind| self.is_mentioning_kind(&page, kind)) {
+                pages.push(page);
+            }
+        }
+        let noun = question.kind.map_or("pages", |at| self.typed(at)).to_owned();
+        let origin = if question.is_for_links { "links" } else { "links and the text" };
+        let doubt = "whether they mean it: no page has these words side by side";
+        let doubt = is_doubtful.then(|| doubt.to_owned());
+        let list = PageList { noun, pages, subjects, origin, doubt, ..PageList::default() };
+        Ok((!list.pages.is_empty()).then_some(list))
+    }
+
+    /// Returns the parts of a target between words for `or`; the whole target if a page has it as
+    /// its name.
+    fn alternatives(&self, target: &Range<usize>) -> Vec<Range<usize>> {
+        match self.named_by(target) {
+            Some(_) => vec![target.clone()],
+            None => alternatives(self.terms, target),
+        }
+    }
+
+    /// Returns the name of a page that `target` is.
+    fn named_by(&self, target: &Range<usize>) -> Option<&Subject> {
         let is_covered = |subject: &Subject, at: usize| {
             subject.words.contains(&at) || self.terms.words.get(at).is_none_or(is_function_word)
         };
@@ -31,9 +75,19 @@ impl ListReader<'_> {
             target.clone().all(|at| is_covered(subject, at))
                 && subject.words.clone().any(|at| target.contains(&at))
         };
-        let subject = self.terms.subjects.iter().find(is_target);
+        self.terms.subjects.iter().find(is_target)
+    }
+
+    /// Adds the pages that mention `target`.
+    fn add_mentions(
+        &self,
+        target: &Range<usize>,
+        is_for_links: bool,
+        found: &mut Mentions,
+    ) -> Result<(), Fault> {
+        let subject = self.named_by(target);
         let mut ids = BTreeSet::new();
-        let mut phrases = vec![self.phrase(&target)];
+        let mut phrases = vec![self.phrase(target)];
         for id in subject.into_iter().flat_map(|subject| &subject.pages) {
             let Some(page) = self.reader.by_id(*id)? else { continue };
             let names = self.reader.derived(*id)?.names;
@@ -47,32 +101,22 @@ impl ListReader<'_> {
             phrases.extend(page.2.aliases.iter().cloned());
         }
         let words: Vec<usize> =
-            target.filter(|at| !is_function_word(&self.terms.words[*at])).collect();
-        let mut doubt = None;
-        if !question.is_for_links {
+            target.clone().filter(|at| !is_function_word(&self.terms.words[*at])).collect();
+        if !is_for_links {
             for phrase in &phrases {
                 ids.extend(self.pages_with([phrase.as_str()])?);
             }
             if ids.is_empty() {
                 ids.extend(self.pages_with(words.iter().map(|at| self.typed(*at)))?);
-                doubt = Some("whether they mean it: no page has these words side by side".into());
+                found.is_doubtful |= !ids.is_empty();
             }
         }
-        let subjects: HashSet<u64> =
-            subject.into_iter().flat_map(|subject| subject.pages.iter().copied()).collect();
-        let kind = question.kind.and_then(|at| self.terms.words.get(at));
-        let mut pages = Vec::new();
-        for id in ids.into_iter().rev().filter(|id| !subjects.contains(id)) {
-            let Some(page) = self.page(id)? else { continue };
-            let is_named = subject.is_none() && self.is_person_named(&page, &words);
-            if !is_named && kind.is_none_or(|kind| self.is_mentioning_kind(&page, kind)) {
-                pages.push(page);
-            }
+        found.ids.extend(ids);
+        match subject {
+            Some(subject) => found.subjects.extend(&subject.pages),
+            None => found.named.push(words),
         }
-        let noun = question.kind.map_or("pages", |at| self.typed(at)).to_owned();
-        let origin = if question.is_for_links { "links" } else { "links and the text" };
-        let list = PageList { noun, pages, subjects, origin, doubt, ..PageList::default() };
-        Ok((!list.pages.is_empty()).then_some(list))
+        Ok(())
     }
 
     /// Returns whether a page is of the kind, or a daily note if the kind is `days`.

@@ -18,7 +18,7 @@ use super::{ListReader, names};
 /// Maximum number of pages whose names are compared with a question.
 const MAX_PAGES: usize = 500;
 /// Kinds of events.
-const EVENT_KINDS: [&str; 2] = ["meeting", "event"];
+pub(in super::super) const EVENT_KINDS: [&str; 2] = ["meeting", "event"];
 
 /// The persons whom a question names by one word.
 pub(in super::super) struct NamedPersons {

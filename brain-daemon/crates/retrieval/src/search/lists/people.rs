@@ -1,7 +1,7 @@
 //! Questions for people: who was at an event, and which events a person attended.
 
 use brain_protocol::Fault;
-use brain_questions::attendance::attended_event;
+use brain_questions::attendance::{attended_event, means_attendance};
 use brain_questions::forms::question_form;
 use brain_questions::function_words::is_function_word;
 use brain_questions::kinds::is_person;
@@ -36,12 +36,14 @@ impl ListReader<'_> {
     /// without a link. `None` if the question has other conditions, or if no page has the person.
     pub(in super::super) fn with_person(&self) -> Result<Option<PageList>, Fault> {
         let [subject] = self.terms.subjects.as_slice() else { return Ok(None) };
-        let Some(form) = question_form(self.terms) else { return Ok(None) };
+        let form = question_form(self.terms);
+        // `who did Ann meet` asks for no event.
+        let Some(form) = form.filter(|form| !form.asks_for_persons) else { return Ok(None) };
         let content: Vec<&QuestionWord> = form
             .content
             .iter()
             .filter_map(|at| self.terms.words.get(*at))
-            .filter(|word| !is_function_word(word))
+            .filter(|word| !is_function_word(word) && !means_attendance(&word.text))
             .collect();
         let ([noun], [id]) = (content.as_slice(), subject.pages.as_slice()) else {
             return Ok(None);

@@ -13,7 +13,7 @@ use super::{ListReader, PageList, folded_words};
 
 impl ListReader<'_> {
     /// Returns the pages with the tags that the question names. `None` if it names none, or if no
-    /// page has all of them.
+    /// page has all of them, or one of them after `or`.
     pub(in super::super) fn tagged(&self) -> Result<Option<PageList>, Fault> {
         let Some(question) = tag_question(self.terms) else { return Ok(None) };
         let known: Vec<(String, Vec<String>)> = self
@@ -48,6 +48,7 @@ impl ListReader<'_> {
             }
             let ids: HashSet<u64> = tagged.iter().map(|page| page.2.id).collect();
             pages = Some(match pages {
+                Some(before) if question.is_any => before.into_iter().chain(tagged).collect(),
                 Some(before) => before.into_iter().filter(|p| ids.contains(&p.2.id)).collect(),
                 None => tagged,
             });

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use brain_page::{Frontmatter, FrontmatterText};
+use brain_page::{Frontmatter, FrontmatterText, page_dates};
 use brain_protocol::Fault;
 use brain_questions::function_words::is_function_word;
 use brain_questions::properties::{key_similarity, property_words, value_question};
@@ -144,6 +144,9 @@ impl ListReader<'_> {
     /// none, or if not exactly one page has it.
     pub(in super::super) fn value_of_page(&self) -> Result<Option<ListAnswer>, Fault> {
         let Some(question) = value_question(self.terms) else { return Ok(None) };
+        if question.key.is_empty() {
+            return self.day_of_page();
+        }
         let words: Vec<&QuestionWord> =
             question.key.iter().filter_map(|at| self.terms.words.get(*at)).collect();
         let mut found: Option<ListAnswer> = None;
@@ -190,6 +193,32 @@ impl ListReader<'_> {
         Ok(found)
     }
 
+    /// Returns the named page with the day that it is about. `None` if not exactly one page with the
+    /// name has one in its name or as its date.
+    fn day_of_page(&self) -> Result<Option<ListAnswer>, Fault> {
+        let mut found: Option<ListAnswer> = None;
+        for id in self.terms.subjects.iter().flat_map(|subject| &subject.pages) {
+            let Some(page) = self.page(*id)? else { continue };
+            let content = unless_damaged(self.reader.content(&page.2))?;
+            let stated = content.and_then(|content| {
+                let date = content.frontmatter.parsed().ok()?.list("date").into_iter().next()?;
+                date.get(..10)?.parse::<Date>().ok()
+            });
+            let in_name = || {
+                let nothing = FrontmatterText::default();
+                let mut days = page_dates(&page.1, &page.2.title, &nothing).into_iter();
+                days.next().filter(|_| days.next().is_none())
+            };
+            let Some(day) = stated.or_else(in_name) else { continue };
+            if found.is_some() {
+                return Ok(None);
+            }
+            let entries = vec![ListEntry::of_page(page, Some(day))];
+            found = Some(ListAnswer { entries, origin: "days", ..ListAnswer::default() });
+        }
+        Ok(found)
+    }
+
     /// Returns a value as a line: the page that it links to, or its text.
     fn value_entry(&self, page: &PageEntry, value: &str) -> Result<ListEntry, StoreError> {
         let Some((target, shown)) = link_in(value) else {
@@ -207,7 +236,7 @@ impl Conditions<'_> {
     fn keys_of(&self, frontmatter: &Frontmatter, list: &ListReader<'_>) -> Option<Vec<String>> {
         let (mut met, mut met_subjects) = (HashSet::new(), HashSet::new());
         let mut used = Vec::new();
-        let has_period = list.times.period.is_some();
+        let asks_for_day = list.times.period.is_some() || list.order().is_some();
         for key in frontmatter.keys().filter(|key| !NAME_KEYS.contains(key)) {
             let own = folded_words(&key.replace(['_', '-'], " "));
             let of_key: Vec<usize> = self
@@ -216,7 +245,7 @@ impl Conditions<'_> {
                 .filter(|(_, word)| own.iter().any(|own| is_key(word, own)))
                 .map(|(at, _)| *at)
                 .collect();
-            // `read` is the key `finished` for days of a period only.
+            // `read` is the key `finished` for days of a period, or in order of days, only.
             let has_own_key = self
                 .words
                 .iter()
@@ -232,7 +261,7 @@ impl Conditions<'_> {
                 let is_number = words.iter().all(|word| word.bytes().all(|b| b.is_ascii_digit()));
                 let lacks_key = is_number && of_key.is_empty();
                 let matches = subject.is_some()
-                    || (is_day && (has_own_key || (has_period && !of_key.is_empty())))
+                    || (is_day && (has_own_key || (asks_for_day && !of_key.is_empty())))
                     || (!of_value.is_empty() && !lacks_key);
                 if matches {
                     met_subjects.extend(subject);
