@@ -159,3 +159,21 @@ fn a_torn_file_in_the_trash_is_rewritten_and_copies_removed() {
     assert_file_is_complete(&home, "x");
     assert_eq!(names("pages/.trash"), Vec::<String>::new());
 }
+
+#[test]
+fn a_copy_that_a_kill_left_in_the_trash_is_removed() {
+    let home = TestHome::new();
+    let daemon = home.daemon();
+    home.put("x", "One.\n");
+    let former = fs::read(home.page_file("x")).unwrap();
+    home.json(["delete", "x"]);
+    home.put("x", "Two.\n");
+    daemon.kill();
+    // As if the kill had come after the new file was written.
+    let trashed = home.path().join("pages/.trash/x.md");
+    fs::write(&trashed, former).unwrap();
+    let _daemon = home.daemon();
+    home.json(["sync", "--source", "default"]);
+    assert!(!trashed.exists());
+    assert!(fs::read_to_string(home.page_file("x")).unwrap().ends_with("Two.\n"));
+}

@@ -139,15 +139,16 @@ impl FileUpdate<'_> {
         drop(reader);
         // A file with the same text may have other bytes (CRLF, a byte order mark). The author's
         // bytes stay. A restored file keeps its mode.
-        if (is_synced || may_be_trashed)
+        let is_there = (is_synced || may_be_trashed)
             && tree
                 .restore_if_missing(path, |bytes| has_text(bytes, &content))
-                .map_err(|e| failure(&e))?
-        {
-            return Ok(Some(FileOutcome::Done));
-        }
+                .map_err(|e| failure(&e))?;
         let text = content.file_text();
-        let outcome = tree.put(path, &text, own, self.id).map_err(|e| self.io_failure(&e))?;
+        let outcome = match is_there {
+            true => FileOutcome::Done,
+            false => tree.put(path, &text, own, self.id).map_err(|e| self.io_failure(&e))?,
+        };
+        // Also beside a file that was there: a kill may have left the copy after it was written.
         if matches!(outcome, FileOutcome::Done) && may_be_trashed {
             tree.remove_trashed_copy(path, &text, own, self.id).map_err(|e| self.io_failure(&e))?;
         }
