@@ -8,6 +8,8 @@ work=$(mktemp -d)
 export XDG_CONFIG_HOME=$work XDG_RUNTIME_DIR=$work TMUX_TMPDIR=$work
 session=brain-$$
 finish() {
+    # kakoune-lsp is a daemon, which outlives the terminal.
+    kill $(cat "$work"/kakoune-lsp/*[0-9]/pid 2>/dev/null) 2>/dev/null || true
     tmux kill-server 2>/dev/null || true
     rm -rf "$work"
 }
