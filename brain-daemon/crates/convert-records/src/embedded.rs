@@ -11,8 +11,8 @@ const OPEN_HTML: [&str; 7] = ["<!", "<?", "<script", "<pre", "<style", "<textare
 const MAX_LEVEL: usize = 6;
 
 /// Returns the markdown that a model wrote, to be put below a heading of `level`. Its headings get
-/// lower levels, in their order, and its formulas dollar signs. A block of code that has no end gets one. A text that breaks out
-/// nevertheless is shown literally.
+/// lower levels, in their order, and its formulas dollar signs. A block of code that has no end
+/// gets one. A text that breaks out nevertheless is shown literally.
 pub(crate) fn model_text(text: &str, level: usize) -> String {
     let text = with_dollars(&text.replace("\r\n", "\n"));
     let lowered = lowered(text.trim_matches('\n'), level);
