@@ -15,6 +15,7 @@ mod tests {
     #[test]
     fn words_are_counted_without_signs() {
         assert_eq!(count_words(" one, \u{200c}\u{a0} – two\n3"), 3);
+        assert_eq!(count_words("a -- b2\n* *"), 2);
         assert_eq!(hidden_text(0), None);
         assert_eq!(hidden_text(1).as_deref(), Some("text that it hides is left out: 1 word"));
     }

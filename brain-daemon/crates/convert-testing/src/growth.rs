@@ -7,9 +7,9 @@ const SHORT: u64 = 200_000_000;
 /// Number of attempts. Other work on the machine can slow one of them down.
 const ATTEMPTS: usize = 3;
 
-/// Checks that `run` takes about linear time: for `size` at most eight times as long as for a quarter
-/// of it. Quadratic time would be sixteen times as long. Counts only the processor time of this
-/// thread, so a machine under load does not matter. Without Linux it only runs.
+/// Checks that `run` takes about linear time: for `size` at most eight times as long as for a
+/// quarter of it. Quadratic time would be sixteen times as long. Counts only the processor time of
+/// this thread, so a machine under load does not matter. Without Linux it only runs.
 ///
 /// # Panics
 /// If it takes longer.

@@ -77,8 +77,8 @@ const VALUE_NOUNS: [&str; 12] = [
 const TAKE_PLACE: [&str; 9] =
     ["take", "place", "eu", "lieu", "tuvo", "lugar", "findet", "stattfand", "stattgefunden"];
 
-/// Forms that are too short for [`KEYS`], or words of another meaning elsewhere, each with a word of
-/// its list: `livres lus`, `livres notés 5`.
+/// Forms that are too short for [`KEYS`], or words of another meaning elsewhere, each with a word
+/// of its list: `livres lus`, `livres notés 5`.
 const FRENCH_FORMS: [(&str, &str); 12] = [
     ("lu", "read"),
     ("lus", "read"),

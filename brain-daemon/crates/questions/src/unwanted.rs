@@ -137,8 +137,9 @@ const MAX_TOPIC_WORDS: usize = 3;
 /// Maximum words that are excluded together.
 const MAX_WORDS: usize = 3;
 
-/// Returns what the question can exclude in plain words, in the order of its words. The words before
-/// an exclusion can be a name with such a word: `the man without a shadow, not the salt road`.
+/// Returns what the question can exclude in plain words, in the order of its words. The words
+/// before an exclusion can be a name with such a word: `the man without a shadow, not the salt
+/// road`.
 pub fn unwanted(question: &str) -> Vec<Unwanted> {
     let words = Words::of(question);
     let found = (1..words.all.len()).filter_map(|at| words.exclusion_at(at));

@@ -206,7 +206,8 @@ pub(super) fn detect(text: &str, default: Lang) -> Lang {
     if words < 20 && !has_non_ascii {
         return default;
     }
-    // Trigrams find only languages of Latin script here, and each has too few stop words: see below.
+    // Trigrams find only languages of Latin script here, and each has too few stop words: see
+    // below.
     if sample.is_ascii() && best * MIN_STOP_WORDS < words {
         return default;
     }

@@ -16,8 +16,8 @@ const KINDS: [(&str, &str); 6] = [
     ("image/svg+xml", "svg"),
 ];
 const START: &str = "src=";
-/// The scheme of the addresses of pictures while the page is converted. Without one, they would begin
-/// at the address that a saved page states.
+/// The scheme of the addresses of pictures while the page is converted. Without one, they would
+/// begin at the address that a saved page states.
 const SCHEME: &str = "cid:";
 
 /// The pictures of a page: name and bytes.

@@ -1,5 +1,6 @@
 //! HTML of messages.
 
+use brain_convert_base::count_words;
 use brain_page::{MediaType, PayloadError, payload};
 
 /// Elements whose text is not shown.
@@ -14,7 +15,7 @@ pub(super) fn words(html: &str) -> usize {
     let mut hidden: Option<&str> = None;
     let mut pieces = html.split('<');
     let first = pieces.next().unwrap_or_default();
-    count += super::plain::words(first);
+    count += count_words(first);
     for piece in pieces {
         let name = piece.trim_start_matches('/');
         let end = name.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(name.len());
@@ -26,7 +27,7 @@ pub(super) fn words(html: &str) -> usize {
         }
         if hidden.is_none() {
             let text = piece.split_once('>').map_or("", |(_, text)| text);
-            count += super::plain::words(text);
+            count += count_words(text);
         }
     }
     count

@@ -303,8 +303,8 @@ fn shown(addresses: &[Address]) -> String {
     names.join(", ")
 }
 
-/// Returns the text of HTML, and the number of words that it hides. If it cannot be converted, it is
-/// kept as code.
+/// Returns the text of HTML, and the number of words that it hides. If it cannot be converted, it
+/// is kept as code.
 fn html_text(html: &str, lost: &mut Vec<String>) -> (String, usize) {
     if html.contains("src=\"data:") || html.contains("src='data:") {
         lost.push("files written into its HTML (data:) are left out".to_owned());

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use brain_convert_base::count_words;
 use memchr::memmem;
 
 use super::embedded::without_files;
@@ -347,7 +348,7 @@ fn chosen(contents: &[Content]) -> Option<usize> {
 
 fn words_of(text: &Text) -> usize {
     match text {
-        Text::Plain(text) => plain::words(text),
+        Text::Plain(text) => count_words(text),
         Text::Html(text) => html::words(text),
         Text::Message(_) | Text::EndOfMessage => 0,
     }

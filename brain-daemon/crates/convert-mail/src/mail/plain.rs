@@ -2,11 +2,6 @@
 
 use brain_convert_base::literal_text;
 
-/// Returns the number of words.
-pub(super) fn words(text: &str) -> usize {
-    text.split_whitespace().filter(|word| word.contains(char::is_alphanumeric)).count()
-}
-
 /// Returns plain text as markdown that shows it literally. Quoted lines become quotations.
 pub(super) fn markdown(text: &str) -> String {
     let text = text.replace("\r\n", "\n");
@@ -93,10 +88,5 @@ mod tests {
         );
         assert_eq!(unflowed("\u{65e5} \n\u{672c}\n", true), "\u{65e5}\u{672c}\n");
         assert_eq!(unflowed(" From\n", false), "From\n");
-    }
-
-    #[test]
-    fn words_have_letters() {
-        assert_eq!(words("a -- b2\n* *"), 2);
     }
 }

@@ -43,7 +43,8 @@ pub(super) fn local_time(text: &str) -> Option<String> {
     Some(format!("{day}T{}", time.strftime(form)))
 }
 
-/// Returns the tags in a text: words with `@` or `#` before them, as jrnl reads them, in lower case.
+/// Returns the tags in a text: words with `@` or `#` before them, as jrnl reads them, in lower
+/// case.
 fn tags(text: &str) -> Vec<String> {
     let mut tags: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

@@ -51,8 +51,8 @@ pub(super) const CLEAR_MARKS: &[&str] = &[
     "excepto",
     "salvo",
 ];
-/// The same after a word for pages: `which notes about tea do not mention X`. Elsewhere they are said
-/// of other things: `regex that ignores case`.
+/// The same after a word for pages: `which notes about tea do not mention X`. Elsewhere they are
+/// said of other things: `regex that ignores case`.
 pub(super) const PAGE_MARKS: &[&str] = &[
     "do|does|did not mention|contain|include|involve|cover",
     "don't|doesn't|didn't mention|contain|include|involve|cover",

@@ -95,8 +95,8 @@ impl Run<'_, '_> {
         end
     }
 
-    /// Writes a formula of the KaTeX plugin. One on a single line is a part of its line. Without signs
-    /// of TeX it is a text such as an amount.
+    /// Writes a formula of the KaTeX plugin. One on a single line is a part of its line. Without
+    /// signs of TeX it is a text such as an amount.
     fn formula(&mut self, at: usize) -> Option<usize> {
         let end = self.spans.after(self.text, at + 2, "$$")?;
         let tex = self.text.get(at + 2..end - 2)?;

@@ -193,8 +193,8 @@ impl ListReader<'_> {
         Ok(found)
     }
 
-    /// Returns the named page with the day that it is about. `None` if not exactly one page with the
-    /// name has one in its name or as its date.
+    /// Returns the named page with the day that it is about. `None` if not exactly one page with
+    /// the name has one in its name or as its date.
     fn day_of_page(&self) -> Result<Option<ListAnswer>, Fault> {
         let mut found: Option<ListAnswer> = None;
         for id in self.terms.subjects.iter().flat_map(|subject| &subject.pages) {
