@@ -7,6 +7,7 @@
 
 mod annotations;
 mod characters;
+mod fonts_in_use;
 mod labels;
 mod lam_alef;
 mod lines;

@@ -4,6 +4,7 @@
 //! turned text and loses the order in which it was drawn, so the contents are turned before.
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use unpdf::Result;
 use unpdf::parser::backend::{
@@ -13,6 +14,7 @@ use unpdf::parser::backend::{
 };
 use unpdf::parser::bidi::contains_rtl;
 
+use super::fonts_in_use::FontsInUse;
 use super::right_to_left::turn_ligatures;
 
 /// A box that contains each turned sheet. Parts outside of a turned sheet are read, too.
@@ -22,12 +24,19 @@ const EVERYWHERE: PageBox = PageBox { llx: -1e5, lly: -1e5, urx: 1e5, ury: 1e5 }
 pub(super) struct Upright {
     document: RawBackend,
     pages: BTreeMap<u32, PageId>,
+    fonts: Mutex<FontsInUse>,
 }
 
 impl Upright {
     pub(super) fn new(document: RawBackend) -> Self {
         let pages = document.pages();
-        Self { document, pages }
+        Self { document, pages, fonts: Mutex::default() }
+    }
+
+    /// Returns what is known about the fonts of the sheet.
+    fn fonts(&self) -> MutexGuard<'_, FontsInUse> {
+        // After a panic of the library, what was known before is still right.
+        self.fonts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the operator that turns a sheet as its reader sees it; none if it is upright.
@@ -84,13 +93,15 @@ impl PdfBackend for Upright {
     }
 
     fn decode_text(&self, scope: ResourceScope, font: &[u8], bytes: &[u8]) -> DecodedText {
-        let decoded = self.document.decode_text(scope, font, bytes);
-        // Only a run tells which characters are of one glyph.
-        let decoded = match contains_rtl(&decoded.text) {
-            true => turn_ligatures(self.document.decode_run(scope, font, bytes)).decoded,
-            false => decoded,
-        };
-        narrow_gaps(decoded)
+        self.fonts().text((scope, font), bytes, || {
+            let decoded = self.document.decode_text(scope, font, bytes);
+            // Only a run tells which characters are of one glyph.
+            let decoded = match contains_rtl(&decoded.text) {
+                true => turn_ligatures(self.document.decode_run(scope, font, bytes)).decoded,
+                false => decoded,
+            };
+            narrow_gaps(decoded)
+        })
     }
 
     fn decode_run(&self, scope: ResourceScope, font: &[u8], bytes: &[u8]) -> DecodedRun {
@@ -104,11 +115,13 @@ impl PdfBackend for Upright {
         font: &[u8],
         bytes: &[u8],
     ) -> Option<Vec<GlyphAdvance>> {
-        self.document.glyph_advances(scope, font, bytes)
+        let read = || self.document.glyph_advances(scope, font, bytes);
+        self.fonts().advances((scope, font), bytes, read)
     }
 
     fn is_vertical_font(&self, scope: ResourceScope, font: &[u8]) -> bool {
-        self.document.is_vertical_font(scope, font)
+        let read = || self.document.is_vertical_font(scope, font);
+        self.fonts().is_vertical((scope, font), read)
     }
 
     fn xobject(&self, scope: ResourceScope, name: &[u8]) -> Option<PaintedXObject> {
