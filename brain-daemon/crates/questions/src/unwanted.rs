@@ -240,8 +240,8 @@ impl Words {
 
     /// Returns the end of the longest of these marks that is at `at`.
     fn find(&self, at: usize, marks: &[&str]) -> Option<usize> {
-        let words: Vec<&str> = self.all.get(at..)?.iter().map(|word| word.text.as_str()).collect();
-        mark_length(&words, marks).map(|count| at + count)
+        let words = self.all.get(at..)?.iter().map(|word| word.text.as_str());
+        mark_length(words, marks).map(|count| at + count)
     }
 
     /// Returns what an exclusion leaves; `None` if the words mean something else.

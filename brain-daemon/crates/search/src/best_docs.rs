@@ -65,11 +65,10 @@ pub(super) fn collect<'f>(
     let mut search = Search { lists, scores: Vec::new(), number, filter, best };
     match search.filter.docs.clone() {
         Some(docs) if lookup_cost < search.lists.docs() => {
-            docs.iter().for_each(|doc| search.offer(doc));
+            docs.iter().try_for_each(|doc| search.offer(doc))
         }
         _ => search.read(segment.reader.max_doc()),
     }
-    Ok(())
 }
 
 /// The saturation of the fields that have lengths.
@@ -79,14 +78,16 @@ struct Shares<'a> {
 }
 
 /// The documents of a list.
-enum Docs {
+enum Docs<'a> {
     /// Those with one term.
     Postings {
         /// Reads them in order, from `next` in its block.
         reader: Box<BlockSegmentPostings>,
         next: usize,
-        /// Looks single documents up.
-        lookup: Box<SegmentPostings>,
+        /// Looks single documents up. Opened when it is needed.
+        lookup: Option<Box<SegmentPostings>>,
+        index: &'a InvertedIndexReader,
+        term: &'a TermInfo,
     },
     /// Those with one of the terms of a prefix, which counts once.
     Bits { docs: DocBitSet, next: u32 },
@@ -94,7 +95,7 @@ enum Docs {
 
 /// The documents with a term of the question, and what it adds to their scores.
 struct List<'a> {
-    docs_with: Docs,
+    docs_with: Docs<'a>,
     /// Number of these documents.
     docs: u64,
     weight: f32,
@@ -169,12 +170,20 @@ impl List<'_> {
     }
 
     /// Returns what the term adds to the score of a document. Call it with ascending documents.
-    fn look_up(&mut self, doc: u32) -> f32 {
+    fn look_up(&mut self, doc: u32) -> Result<f32> {
         let count = match &mut self.docs_with {
-            Docs::Postings { lookup, .. } => reach(lookup, doc).then(|| lookup.term_freq()),
+            Docs::Postings { lookup, index, term, .. } => {
+                let lookup = match lookup {
+                    Some(lookup) => lookup,
+                    None => lookup.insert(Box::new(
+                        index.read_postings_from_terminfo(term, IndexRecordOption::WithFreqs)?,
+                    )),
+                };
+                reach(&mut **lookup, doc).then(|| lookup.term_freq())
+            }
             Docs::Bits { docs, .. } => docs.contains(doc).then_some(1),
         };
-        count.map_or(0.0, |count| self.score(doc, count))
+        Ok(count.map_or(0.0, |count| self.score(doc, count)))
     }
 }
 
@@ -191,7 +200,7 @@ struct Lists<'a> {
 
 impl<'a> Lists<'a> {
     fn open(
-        segment: &Segment<'_>,
+        segment: &'a Segment<'_>,
         plan: &Plan,
         stats: &Stats,
         shares: &'a Shares<'a>,
@@ -218,7 +227,7 @@ impl<'a> Lists<'a> {
 
     fn add_groups(
         &mut self,
-        segment: &Segment<'_>,
+        segment: &'a Segment<'_>,
         plan: &Plan,
         stats: &Stats,
         shares: &'a Shares<'a>,
@@ -245,16 +254,15 @@ impl<'a> Lists<'a> {
 
     fn add(
         &mut self,
-        index: &InvertedIndexReader,
-        terms: &[TermInfo],
+        index: &'a InvertedIndexReader,
+        terms: &'a [TermInfo],
         shares: Option<&'a Saturation<'a>>,
         weight: f32,
     ) -> Result<()> {
         for term in terms {
             let option = IndexRecordOption::WithFreqs;
             let reader = Box::new(index.read_block_postings_from_terminfo(term, option)?);
-            let lookup = Box::new(index.read_postings_from_terminfo(term, option)?);
-            let docs_with = Docs::Postings { reader, next: 0, lookup };
+            let docs_with = Docs::Postings { reader, next: 0, lookup: None, index, term };
             self.push(docs_with, u64::from(term.doc_freq), shares, weight);
         }
         Ok(())
@@ -267,7 +275,7 @@ impl<'a> Lists<'a> {
 
     fn push(
         &mut self,
-        docs_with: Docs,
+        docs_with: Docs<'a>,
         docs: u64,
         shares: Option<&'a Saturation<'a>>,
         weight: f32,
@@ -315,7 +323,7 @@ impl Search<'_, '_> {
     }
 
     /// Offers the documents that can be among the best, window by window.
-    fn read(&mut self, max_doc: u32) {
+    fn read(&mut self, max_doc: u32) -> Result<()> {
         let mut sums = vec![0.0_f32; WINDOW_DOCS as usize];
         let mut from = 0;
         while from < max_doc {
@@ -324,7 +332,7 @@ impl Search<'_, '_> {
             let lists = &mut self.lists.all;
             let Some(first) = read.iter().filter_map(|list| lists[*list].next_doc(from)).min()
             else {
-                return;
+                return Ok(());
             };
             sums.fill(0.0);
             read.iter().for_each(|list| lists[*list].add_scores(first, &mut sums));
@@ -340,19 +348,20 @@ impl Search<'_, '_> {
                     }
                     match read.len() == self.lists.all.len() {
                         true => self.add(doc, *sum),
-                        false => self.offer(doc),
+                        false => self.offer(doc)?,
                     }
                     least = self.least_score();
                 }
             }
             from = first.saturating_add(WINDOW_DOCS);
         }
+        Ok(())
     }
 
     /// Looks up the score of a document, and adds the document if it is among the best.
-    fn offer(&mut self, doc: u32) {
+    fn offer(&mut self, doc: u32) -> Result<()> {
         if !self.may_match(doc) {
-            return;
+            return Ok(());
         }
         let least = self.least_score();
         self.scores.clear();
@@ -360,14 +369,15 @@ impl Search<'_, '_> {
         let mut sum = 0.0;
         for &(list, left) in &self.lists.by_max {
             if (sum + left) * ROUNDING <= least {
-                return;
+                return Ok(());
             }
-            let score = self.lists.all[list].look_up(doc);
+            let score = self.lists.all[list].look_up(doc)?;
             sum += score;
             self.scores[list] = score;
         }
         // Added in the same order for each document: equal pages have equal scores.
         self.add(doc, self.scores.iter().sum());
+        Ok(())
     }
 
     /// Adds a document if its score is among the best.

@@ -269,6 +269,9 @@ impl SegmentRows<'_> {
         } else {
             IndexRecordOption::WithFreqs
         };
+        if infos.is_empty() {
+            return Ok(());
+        }
         let open = |info| reader.read_postings_from_terminfo(info, option);
         let mut forms = infos.iter().map(open).collect::<std::io::Result<Vec<_>>>()?;
         for (row, &(_, doc, _)) in self.docs.iter().enumerate() {

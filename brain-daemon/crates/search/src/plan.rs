@@ -6,6 +6,9 @@ use super::{encoding::HashedTerm, exact, language::Lang, name_query::NameQuery, 
 
 mod builder;
 
+/// Maximum groups of a plan.
+pub(super) const MAX_GROUPS: usize = 64;
+
 /// A word of the question in all forms that pages may have.
 #[derive(Debug, Clone)]
 pub(super) struct WordGroup {

@@ -12,7 +12,7 @@ use super::{
     bm25::{Stats, saturation},
     document::PageToIndex,
     match_table::{Cell, CellCounts, MatchTable, PlanMatches},
-    plan::{Plan, WordGroup},
+    plan::{MAX_GROUPS, Plan, WordGroup},
     query::Reach,
     runs::{WordRun, runs},
 };
@@ -154,26 +154,25 @@ impl<'a> Weights<'a> {
         scores.sum::<f32>() + candidate.names.score()
     }
 
-    /// Returns the weight of each word of the question that one of these pages has, by its rarity;
-    /// 0 for other groups. `rows` are rows of [`Self::words_of`].
-    fn word_weights(&self, rows: &[Vec<bool>]) -> Vec<f32> {
-        let groups = self.plan.groups.iter().zip(&self.idf).enumerate();
-        let weight = |(at, (group, (idf, _))): (usize, (&WordGroup, &(f32, f32)))| {
+    /// Returns the weight of each word of the question, by its rarity; 0 for other groups.
+    fn word_weights(&self) -> Vec<f32> {
+        let weight = |(group, (idf, _)): (&WordGroup, &(f32, f32))| {
             let is_word = group.joined.is_empty() && group.spelling_of.is_none();
-            let counts = is_word && group.prefix.is_none() && rows.iter().any(|row| row[at]);
-            if counts { idf * group.multiplier } else { 0.0 }
+            if is_word && group.prefix.is_none() { idf * group.multiplier } else { 0.0 }
         };
-        groups.map(weight).collect()
+        self.plan.groups.iter().zip(&self.idf).map(weight).collect()
     }
 
-    /// Returns which groups a page has, in their own form or in another one that it has.
-    fn words_of(&self, row: &[Cell]) -> Vec<bool> {
-        let mut has = vec![false; row.len()];
+    /// Returns which groups a page has, in their own form or in another one that it has: a bit for
+    /// each of them.
+    fn words_of(&self, row: &[Cell]) -> u64 {
+        const { assert!(MAX_GROUPS <= u64::BITS as usize) };
+        let mut has = 0;
         for ((at, group), cell) in self.plan.groups.iter().enumerate().zip(row) {
-            let counts = cell.counts();
-            if counts.body + counts.title > 0 || counts.tag || counts.slug || counts.exact {
-                has[at] = true;
-                group.joined.iter().chain(&group.spelling_of).for_each(|&word| has[word] = true);
+            if cell.counts() != CellCounts::default() {
+                let words =
+                    [at].into_iter().chain(group.joined.iter().chain(&group.spelling_of).copied());
+                words.for_each(|word| has |= 1 << word);
             }
         }
         has
@@ -188,6 +187,9 @@ impl<'a> Weights<'a> {
         title_len: f32,
         add: &mut dyn FnMut(Reason, f32),
     ) {
+        if counts == CellCounts::default() {
+            return;
+        }
         let group = &self.plan.groups[g];
         let (idf, title_idf) = self.idf[g];
         let (body, title) = (counts.body as f32, counts.title as f32);
@@ -217,22 +219,24 @@ impl<'a> Weights<'a> {
     }
 }
 
-/// Returns the share of the question's words that each candidate has, by their rarity, where the
-/// candidate with most of them has 1. Words that no candidate has do not count.
+/// Returns the share of the question's words that each of the table's candidates has, by their
+/// rarity. That of `candidates` with most of them has 1; words that none of these has do not count.
 fn shares_of_words(
     weights: &Weights<'_>,
     hits: &MatchTable,
     candidates: &[ScoredCandidate],
-) -> HashMap<usize, f32> {
-    let rows: Vec<Vec<bool>> =
-        candidates.iter().map(|it| weights.words_of(hits.row(it.2))).collect();
-    let word_weights = weights.word_weights(&rows);
-    let sum = |row: &Vec<bool>| -> f32 {
-        word_weights.iter().zip(row).filter(|(_, has)| **has).map(|(weight, _)| weight).sum()
+) -> Vec<f32> {
+    let word_weights = weights.word_weights();
+    let sum = |(.., candidate): &ScoredCandidate| -> f32 {
+        let has = weights.words_of(hits.row(*candidate));
+        let words = word_weights.iter().enumerate().filter(|(at, _)| has & (1 << at) > 0);
+        words.map(|(_, weight)| weight).sum()
     };
-    let sums: Vec<f32> = rows.iter().map(sum).collect();
+    let sums: Vec<f32> = candidates.iter().map(sum).collect();
     let best = sums.iter().copied().fold(f32::MIN_POSITIVE, f32::max);
-    candidates.iter().zip(sums).map(|(it, sum)| (it.2, sum / best)).collect()
+    let mut shares = vec![1.0; hits.candidates.len()];
+    candidates.iter().zip(sums).for_each(|(it, sum)| shares[it.2] = sum / best);
+    shares
 }
 
 /// Scores candidates.
@@ -245,7 +249,7 @@ struct Scorer<'a> {
     /// Inverse document frequency of each pair.
     pair_idf: Vec<f32>,
     /// The share of the question's words that each candidate has, where the best one has 1.
-    shares: HashMap<usize, f32>,
+    shares: Vec<f32>,
     /// The best run of each candidate.
     runs: HashMap<usize, WordRun>,
     /// The score of the run of each candidate.
@@ -282,7 +286,7 @@ impl<'a> Scorer<'a> {
         let pages = |pair| candidates.iter().filter(|it| has_pair(it.2, pair)).count() as u64;
         let pair_idf = (0..count).map(|pair| found.stats.rarity(pages(pair))).collect();
         let shares = match plan.pairs.is_empty() {
-            true => HashMap::new(),
+            true => vec![1.0; hits.candidates.len()],
             false => shares_of_words(&weights, hits, candidates),
         };
         Self {
@@ -336,7 +340,7 @@ impl<'a> Scorer<'a> {
         };
         // A page that repeats a part of the question is no better answer than one with more of its
         // words. If no page has more, it loses nothing.
-        let share = self.shares.get(&index).copied().unwrap_or(1.0);
+        let share = self.shares[index];
         // The title is part of the text.
         let len = (candidate.body_len + candidate.title_len) as f32;
         for (g, cell) in row.iter().enumerate() {

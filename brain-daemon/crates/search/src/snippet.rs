@@ -105,6 +105,10 @@ impl Snippeter {
             first_bytes: Vec::new(),
         };
         for (index, group) in plan.groups.iter().enumerate() {
+            // What no page has need not be looked for in texts.
+            if new.weights[index] == 0.0 {
+                continue;
+            }
             for term in &group.terms {
                 new.terms.entry(term.hash).or_insert(index);
                 new.add_beginning(&term.text);

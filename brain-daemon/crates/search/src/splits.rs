@@ -3,9 +3,9 @@
 //!
 //! If pages have the parts next to each other, a second search finds these pages.
 
-use std::collections::{HashMap, HashSet};
+use std::{collections::HashSet, sync::Arc};
 
-use tantivy::Term;
+use tantivy::{InvertedIndexReader, Term, schema::Field};
 
 use super::{
     Question, RankedPage,
@@ -53,20 +53,19 @@ pub(super) fn divided_words(
     has_pages: &dyn Fn(&Plan) -> Result<bool>,
 ) -> Result<Vec<Split>> {
     let mut divided = Vec::new();
-    let mut splits = splits(question, plan, stats);
+    let splits = splits(question, plan, stats);
     if splits.is_empty() {
         return Ok(divided);
     }
-    let known = known_parts(&splits, view, fields, analyzer)?;
-    splits.retain(|split| {
-        split.parts.iter().all(|part| {
-            let forms = analyzer.forms(part, languages);
-            forms.iter().any(|form| known.contains(&form.hash))
-        })
-    });
-    for mut split in splits {
-        let forms = split.parts.iter().map(|part| analyzer.forms(part, languages));
-        let phrase = Phrase { words: (0..).zip(forms).collect(), scope: Reach::Anywhere };
+    let mut forms_of =
+        |split: &Split| split.parts.iter().map(|part| analyzer.forms(part, languages)).collect();
+    let forms: Vec<Vec<Vec<HashedTerm>>> = splits.iter().map(&mut forms_of).collect();
+    let known = KnownTerms::new(view, fields, forms.iter().flatten().flatten())?;
+    for (mut split, parts) in splits.into_iter().zip(forms) {
+        if !known.have_each(&parts)? {
+            continue;
+        }
+        let phrase = Phrase { words: (0..).zip(parts).collect(), scope: Reach::Anywhere };
         let condition = PageCondition::Phrase(phrase);
         if has_pages(&Plan { required: vec![condition.clone()], ..Plan::default() })? {
             split.condition = Some(condition);
@@ -79,36 +78,59 @@ pub(super) fn divided_words(
     Ok(divided)
 }
 
-/// Returns the hashes of the terms of parts that a page has.
-fn known_parts(
-    splits: &[Split],
-    view: &View,
-    fields: Fields,
-    analyzer: &mut Analyzer,
-) -> Result<HashSet<u64, BuildTermHasher>> {
-    let languages = view.corpus_languages(analyzer);
-    let mut terms: HashMap<u64, HashedTerm, BuildTermHasher> = HashMap::default();
-    for part in splits.iter().flat_map(|split| &split.parts) {
-        terms.extend(analyzer.forms(part, &languages).into_iter().map(|it| (it.hash, it)));
+/// The terms that pages have.
+struct KnownTerms {
+    indexes: Vec<(Field, Arc<InvertedIndexReader>)>,
+    /// Terms of pages that no segment has yet.
+    recent: HashSet<u64, BuildTermHasher>,
+}
+
+impl KnownTerms {
+    fn new<'t>(
+        view: &View,
+        fields: Fields,
+        asked: impl Iterator<Item = &'t HashedTerm>,
+    ) -> Result<KnownTerms> {
+        let mut indexes = Vec::new();
+        for reader in view.searcher.segment_readers() {
+            for field in [fields.body, fields.title] {
+                indexes.push((field, reader.inverted_index(field)?));
+            }
+        }
+        let asked: HashSet<u64, BuildTermHasher> = asked.map(|term| term.hash).collect();
+        let mut recent: HashSet<u64, BuildTermHasher> = HashSet::default();
+        let entries = view.overlay.values().filter_map(|slot| slot.entry.as_ref());
+        for document in entries.filter_map(|entry| entry.analyzed_document()) {
+            let hashes = document.body.hashes.iter().chain(&document.title.hashes);
+            recent.extend(hashes.filter(|hash| asked.contains(hash)));
+        }
+        Ok(KnownTerms { indexes, recent })
     }
-    let mut known: HashSet<u64, BuildTermHasher> = HashSet::default();
-    for reader in view.searcher.segment_readers() {
-        for field in [fields.body, fields.title] {
-            let index = reader.inverted_index(field)?;
-            for (hash, term) in &terms {
-                let term = Term::from_field_text(field, &term.text);
-                if !known.contains(hash) && index.get_term_info(&term)?.is_some() {
-                    known.insert(*hash);
+
+    /// Returns whether pages have a form of each part.
+    fn have_each(&self, parts: &[Vec<HashedTerm>]) -> Result<bool> {
+        for forms in parts {
+            if !self.have_any(forms)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn have_any(&self, forms: &[HashedTerm]) -> Result<bool> {
+        if forms.iter().any(|form| self.recent.contains(&form.hash)) {
+            return Ok(true);
+        }
+        for form in forms {
+            for (field, index) in &self.indexes {
+                let term = Term::from_field_text(*field, &form.text);
+                if index.get_term_info(&term)?.is_some() {
+                    return Ok(true);
                 }
             }
         }
+        Ok(false)
     }
-    let entries = view.overlay.values().filter_map(|slot| slot.entry.as_ref());
-    for document in entries.filter_map(|entry| entry.analyzed_document()) {
-        let hashes = document.body.hashes.iter().chain(&document.title.hashes);
-        known.extend(hashes.filter(|hash| terms.contains_key(hash)));
-    }
-    Ok(known)
 }
 
 impl Split {

@@ -2,6 +2,8 @@
 //!
 //! In a mark, `|` stands between words for the same place.
 
+use std::iter;
+
 /// Words after which everything is excluded, also in whole sentences.
 pub(super) const CLEAR_MARKS: &[&str] = &[
     "not mentioning|including",
@@ -145,11 +147,14 @@ pub(super) const FILLERS_AFTER_MARK: [(&str, &[&str]); 4] = [
 ];
 
 /// Returns the number of words of the longest of these marks with which `words` begin.
-pub(super) fn mark_length(words: &[&str], marks: &[&str]) -> Option<usize> {
+pub(super) fn mark_length<'w>(
+    words: impl Iterator<Item = &'w str> + Clone,
+    marks: &[&str],
+) -> Option<usize> {
     let lengths = marks.iter().filter_map(|mark| {
-        let mut own = words.iter();
+        let mut own = words.clone();
         let fits =
-            |place: &str| own.next().is_some_and(|word| place.split('|').any(|it| it == *word));
+            |place: &str| own.next().is_some_and(|word| place.split('|').any(|it| it == word));
         mark.split(' ').all(fits).then(|| mark.split(' ').count())
     });
     lengths.max()
@@ -157,5 +162,6 @@ pub(super) fn mark_length(words: &[&str], marks: &[&str]) -> Option<usize> {
 
 /// Returns whether a word alone excludes in a list of words, or after a comma.
 pub(super) fn is_mark(word: &str) -> bool {
-    [MARKS, MARKS_AFTER_COMMA].into_iter().any(|marks| mark_length(&[word], marks) == Some(1))
+    let is_one_of = |marks| mark_length(iter::once(word), marks) == Some(1);
+    [MARKS, MARKS_AFTER_COMMA].into_iter().any(is_one_of)
 }

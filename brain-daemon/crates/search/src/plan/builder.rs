@@ -16,7 +16,7 @@ use super::{
         query::{Filter, Query, Reach, Unit, Word, simple_words, words},
         token::Kind,
     },
-    PageCondition, Pair, Phrase, Plan, Sequence, SequenceWord, WordGroup,
+    MAX_GROUPS, PageCondition, Pair, Phrase, Plan, Sequence, SequenceWord, WordGroup,
 };
 
 /// Weight of the exact form of a word, with its accents or without an apostrophe.
@@ -33,8 +33,6 @@ const DAY_WORD_WEIGHT: f32 = 0.3;
 const CODE_WEIGHT: f32 = 2.0;
 /// Maximum words that may be one word.
 const MAX_JOINED_WORDS: usize = 3;
-/// Maximum groups of a plan.
-const MAX_GROUPS: usize = 64;
 /// Maximum words of a phrase.
 const MAX_PHRASE: usize = 32;
 /// Maximum words of a sequence that are compared.
@@ -296,8 +294,9 @@ impl<'a> Builder<'a> {
     fn add_joined_words(&mut self, words: &[Word], is_stop: impl Fn(&Word) -> bool) {
         let is_plain =
             |word: &Word| word.kind == Kind::Word && !word.is_number_part && word.text.len() > 1;
+        let groups: Vec<Option<usize>> = words.iter().map(|word| self.group_of(word)).collect();
         for count in 2..=MAX_JOINED_WORDS {
-            for window in words.windows(count) {
+            for (window, groups) in words.windows(count).zip(groups.windows(count)) {
                 let distance = window[count - 1].position - window[0].position;
                 let stop_words = window.iter().filter(|word| is_stop(word)).count();
                 let is_adjacent = distance as usize == count - 1 && window.iter().all(is_plain);
@@ -306,8 +305,7 @@ impl<'a> Builder<'a> {
                 if !is_adjacent || stop_words > usize::from(may_have_stop_word) {
                     continue;
                 }
-                let parts: Vec<usize> =
-                    window.iter().filter_map(|word| self.group_of(word)).collect();
+                let parts: Vec<usize> = groups.iter().copied().flatten().collect();
                 let text: String = window.iter().map(|word| word.text.as_str()).collect();
                 let forms = self.forms_of(&text);
                 let is_known = |it: &WordGroup| it.terms == forms;

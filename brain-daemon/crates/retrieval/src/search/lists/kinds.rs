@@ -1,11 +1,11 @@
 //! The pages of a kind that a question names: `release`, `meetings`.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use brain_protocol::{Fault, SourceId};
 use brain_questions::kinds::names_kind;
 use brain_search::QuestionWord;
-use brain_store::{LATEST, PageEntry, PageLabel};
+use brain_store::{LATEST, PageEntry, PageLabel, SourceRecord};
 
 use super::super::target_pages::{folded, kinds};
 use super::ListReader;
@@ -65,7 +65,7 @@ impl ListReader<'_> {
     /// tag. `None` if no page is of that kind.
     pub(super) fn kind_pages(&self, word: &QuestionWord) -> Result<Option<KindPages>, Fault> {
         let mut found = KindPages::new(MAX_PAGES);
-        self.add_of_type(word, &mut found)?;
+        self.add_of_type(word, &self.reader.page_types()?, &mut found)?;
         let sources = self.reader.sources()?;
         for (source, _) in &sources {
             if self.source.is_some_and(|only| only != source) {
@@ -98,12 +98,16 @@ impl ListReader<'_> {
     /// Returns the pages of a type, or of a folder at the top of a source, that the word at `at`
     /// names. `None` if there are none or more than [`MAX_SMALL`]. Reads so few rows that a search
     /// can ask for it.
-    pub(super) fn small_kind(&self, at: usize) -> Result<Option<KindPages>, Fault> {
+    pub(super) fn small_kind(
+        &self,
+        at: usize,
+        (types, sources): (&BTreeSet<String>, &[(SourceId, SourceRecord)]),
+    ) -> Result<Option<KindPages>, Fault> {
         let Some(word) = self.terms.words.get(at) else { return Ok(None) };
         let mut found = KindPages::new(MAX_SMALL);
-        self.add_of_type(word, &mut found)?;
+        self.add_of_type(word, types, &mut found)?;
         let typed = self.typed(at).to_lowercase();
-        for (source, _) in &self.reader.sources()? {
+        for (source, _) in sources {
             for folder in [format!("{typed}/"), format!("{typed}s/")] {
                 let each = |page| Ok(found.add(page));
                 self.reader.pages_in_order_below(source, (&folder, ""), each)?;
@@ -112,9 +116,14 @@ impl ListReader<'_> {
         Ok((!found.pages.is_empty() && !found.is_cut).then_some(found))
     }
 
-    /// Adds the pages of the types that `word` names.
-    fn add_of_type(&self, word: &QuestionWord, found: &mut KindPages) -> Result<(), Fault> {
-        for page_type in self.reader.page_types()?.iter().filter(|kind| is_kind(word, kind)) {
+    /// Adds the pages of those of `types` that `word` names.
+    fn add_of_type(
+        &self,
+        word: &QuestionWord,
+        types: &BTreeSet<String>,
+        found: &mut KindPages,
+    ) -> Result<(), Fault> {
+        for page_type in types.iter().filter(|kind| is_kind(word, kind)) {
             self.add_labelled(PageLabel::Type(page_type), found)?;
         }
         Ok(())

@@ -58,8 +58,9 @@ impl ListReader<'_> {
         admits: &dyn Fn(u64) -> bool,
     ) -> Result<Option<Relations>, Fault> {
         let Some(content) = property_words(self.terms) else { return Ok(None) };
+        let (types, sources) = (self.reader.page_types()?, self.reader.sources()?);
         for at in content.iter().take(KIND_WORDS) {
-            let Some(kind) = self.small_kind(*at)? else { continue };
+            let Some(kind) = self.small_kind(*at, (&types, &sources))? else { continue };
             let Some(list) = self.with_values_of_kind(&content, *at, kind)? else { continue };
             // `the first book that I finished`
             if self.order().is_some() {
