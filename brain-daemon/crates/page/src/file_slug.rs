@@ -32,34 +32,66 @@ pub fn distinct_slug(path: &str) -> Result<Slug, NameError> {
     Slug::from_path(&format!("{}-{}.md", plain_slug(path)?, short_hash(path)))
 }
 
-/// Returns the slugs of new files, in their order. Of several files with the same plain slug, one
-/// keeps it: the one whose name lost the fewest characters, then the first by path. `is_taken`
-/// returns whether another file has a slug already.
+/// Returns the slugs of new files, in their order; see [`NewSlugs`]. `is_taken` returns whether
+/// another file has a slug already.
 pub fn assign_slugs(
     paths: &[&str],
     is_taken: impl Fn(&Slug) -> bool,
 ) -> Vec<Result<Slug, NameError>> {
-    // A new source can have a million files, so the map has hashes: two slugs with one hash are
-    // taken for the same.
-    let hasher = BuildHasherDefault::<DefaultHasher>::default();
-    // The number of lost characters, and the index of the path.
-    let mut first: HashMap<u64, (u32, u32)> = HashMap::new();
-    for (at, path) in (0..).zip(paths) {
-        let Ok(slug) = plain_slug(path) else { continue };
-        let lost = lost_characters(path, &slug);
-        let known = first.entry(hasher.hash_one(&slug)).or_insert((lost, at));
-        if (lost, *path) < (known.0, paths[known.1 as usize]) {
-            *known = (lost, at);
+    let mut slugs = NewSlugs::of(paths);
+    paths.iter().map(|path| slugs.next(path, &is_taken)).collect()
+}
+
+/// Gives new files their slugs, one after the other. Of several files with the same plain slug, one
+/// keeps it: the one whose name lost the fewest characters, then the first by path.
+///
+/// A new source can have a million files, so this has hashes instead of slugs: two slugs with one
+/// hash are taken for the same.
+#[derive(Debug, Default)]
+pub struct NewSlugs {
+    /// By the hash of each slug: the number of lost characters, and the index of the path.
+    holders: HashMap<u64, (u32, u32), BuildHasherDefault<DefaultHasher>>,
+    /// The index of the next path.
+    next: u32,
+}
+
+impl NewSlugs {
+    /// Compares the paths of all new files.
+    #[must_use]
+    pub fn of(paths: &[&str]) -> Self {
+        let mut new = Self::default();
+        for (at, path) in (0..).zip(paths) {
+            let Ok(slug) = plain_slug(path) else { continue };
+            let lost = lost_characters(path, &slug);
+            let known = new.holders.entry(hash(&slug)).or_insert((lost, at));
+            if (lost, *path) < (known.0, paths[known.1 as usize]) {
+                *known = (lost, at);
+            }
         }
+        new
     }
-    let slug = |(at, path): (u32, &&str)| {
+
+    /// Returns the slug of the next path. `is_taken` returns whether another file has a slug already.
+    ///
+    /// # Errors
+    /// [`NameError`] if the path is too long.
+    pub fn next(
+        &mut self,
+        path: &str,
+        is_taken: impl Fn(&Slug) -> bool,
+    ) -> Result<Slug, NameError> {
+        let at = self.next;
+        self.next += 1;
         let slug = plain_slug(path)?;
-        match first.get(&hasher.hash_one(&slug)) {
+        match self.holders.get(&hash(&slug)) {
             Some(&(_, holder)) if holder != at || is_taken(&slug) => distinct_slug(path),
             _ => Ok(slug),
         }
-    };
-    (0..).zip(paths).map(slug).collect()
+    }
+}
+
+fn hash(slug: &Slug) -> u64 {
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(slug)
 }
 
 /// Returns how much a slug differs from its path: 0 for the path of the slug's own file, then the

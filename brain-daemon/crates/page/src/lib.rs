@@ -83,7 +83,7 @@ pub use edit::{
 pub use embedded_files::embedded_files;
 pub use fields::{Field, fields};
 pub use file::{earlier_file_hash, file_hash, file_path, is_markdown};
-pub use file_slug::{assign_slugs, distinct_slug, plain_slug};
+pub use file_slug::{NewSlugs, assign_slugs, distinct_slug, plain_slug};
 pub use foreign_file::{ForeignFormat, is_html};
 pub use frontmatter::{Frontmatter, FrontmatterError, MAX_FRONTMATTER, normalize_tag};
 pub use link_spans::{

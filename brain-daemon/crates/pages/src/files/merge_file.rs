@@ -247,18 +247,16 @@ impl FileService {
         let Some(content) = unless_damaged(reader.content(&record))? else { return Ok(None) };
         // Asked before the file is read: a row that is finished later says nothing about the bytes.
         let row = reader.outbox_row(id)?.filter(|row| !self.store.is_file_written(id, row.seq));
-        let to_read = FileToRead {
-            path: record.source_path.clone(),
-            size: 0,
-            slug: slug.clone(),
-            page: Some(Box::new(PageOfFile {
-                synced_digest: Some(content.file_hash()),
-                provenance: record.provenance.clone(),
-            })),
+        let page = PageOfFile {
+            synced_digest: Some(content.file_hash()),
+            provenance: record.provenance.clone(),
         };
+        let (path, page) = (record.source_path.clone(), Some(Box::new(page)));
+        let to_read = FileToRead::new(path, 0, slug.clone(), page);
         // The file of a source that is away is read when it is back.
         let Ok(root) = tree.open_root() else { return Ok(None) };
-        let file = read_file(&root, &to_read, &CommitTimes::new(), self.clock.now());
+        let read = read_file(&root, &to_read, &CommitTimes::new(), self.clock.now());
+        let Ok(file) = read else { return Ok(None) };
         let has_page_text = match &file.text {
             FileText::Gone | FileText::AsRecorded => true,
             FileText::Page(page) => page.content == content,

@@ -5,12 +5,12 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use brain_protocol::{Fault, FaultCode, MAX_CONTENT, Slug};
+use brain_protocol::{Fault, FaultCode, MAX_CONTENT, NameError, Slug};
 
 use crate::provenance::SYNC;
 use crate::write_page::{read_document, read_page};
 use brain_files::{CommitTimes, GitHistory, RootDir, Stat, digest, is_missing};
-use brain_page::NoteDates;
+use brain_page::{NoteDates, plain_slug};
 use brain_store::{FileRecord, Hash, LineChange, NewPage, Provenance};
 
 /// The time after a change of a file in which it may change again with the same times, in
@@ -24,11 +24,29 @@ pub struct FileToRead {
     pub path: String,
     /// The length in the directory walk.
     pub size: u64,
-    /// The slug of the page, or of the page to be created.
-    pub slug: Slug,
+    /// The slug of the page, or of the page to be created; `None` for that of the path, which most
+    /// have.
+    slug: Option<Box<Slug>>,
     /// The page that has this path, deleted pages included. Boxed, because a new source can have a
     /// million files without one.
     pub page: Option<Box<PageOfFile>>,
+}
+
+impl FileToRead {
+    /// Creates a file to read, whose page has this slug.
+    #[must_use]
+    pub fn new(path: String, size: u64, slug: Slug, page: Option<Box<PageOfFile>>) -> Self {
+        let is_plain = plain_slug(&path).is_ok_and(|plain| plain == slug);
+        Self { path, size, slug: (!is_plain).then(|| Box::new(slug)), page }
+    }
+
+    /// Returns the slug of the page.
+    ///
+    /// # Errors
+    /// None for a file of [`FileToRead::new`].
+    pub fn slug(&self) -> Result<Slug, NameError> {
+        self.slug.as_deref().map_or_else(|| plain_slug(&self.path), |slug| Ok(slug.clone()))
+    }
 }
 
 /// The page that a file had when it was last read.
@@ -137,7 +155,16 @@ pub fn commit_times(
 }
 
 /// Reads a file of the source at `root`, at `now`. `commits` has the commits of its path.
-pub fn read_file(root: &RootDir, file: &FileToRead, commits: &CommitTimes, now: i64) -> ReadFile {
+///
+/// # Errors
+/// As [`FileToRead::slug`].
+pub fn read_file(
+    root: &RootDir,
+    file: &FileToRead,
+    commits: &CommitTimes,
+    now: i64,
+) -> Result<ReadFile, NameError> {
+    let slug = file.slug()?;
     let file_path = root.path().join(&file.path);
     let none = Stat { size: 0, mtime_ns: 0, ctime_ns: 0 };
     let (stat, is_racy, digest, text) = match read_bytes(root, &file.path) {
@@ -157,7 +184,7 @@ pub fn read_file(root: &RootDir, file: &FileToRead, commits: &CommitTimes, now: 
                     let commits = commits.get(&file.path).copied();
                     let file_dates =
                         NoteDates { commits, file: Some(content.times), ..NoteDates::default() };
-                    page(file, &file_path, bytes, file_dates, now)
+                    page((file, &slug), &file_path, bytes, file_dates, now)
                 }
             };
             (content.stat, content.is_racy, digest, text)
@@ -165,16 +192,22 @@ pub fn read_file(root: &RootDir, file: &FileToRead, commits: &CommitTimes, now: 
         Ok(None) => (none, true, [0; 32], FileText::Gone),
         Err(e) => (none, true, [0; 32], FileText::Unreadable(format!("cannot be read: {e}"))),
     };
-    ReadFile { path: file.path.clone(), slug: file.slug.clone(), stat, is_racy, digest, text }
+    Ok(ReadFile { path: file.path.clone(), slug, stat, is_racy, digest, text })
 }
 
-fn page(file: &FileToRead, file_path: &Path, bytes: &[u8], dates: NoteDates, now: i64) -> FileText {
+fn page(
+    (file, slug): (&FileToRead, &Slug),
+    file_path: &Path,
+    bytes: &[u8],
+    dates: NoteDates,
+    now: i64,
+) -> FileText {
     // Replies show the reason next to the path.
     let page = read_document(bytes, "it").and_then(|document| {
         let previous = file.page.as_ref().map(|page| &page.provenance);
         let provenance =
             SYNC.provenance_of_file(&document.frontmatter, uri(file_path), now, previous);
-        let page = read_page(&file.slug, document, provenance, &file.path)?;
+        let page = read_page(slug, document, provenance, &file.path)?;
         // All lines get the author of the page.
         let author = Some(SYNC.author(uri(file_path)));
         let dates = NoteDates { commits: dates.commits, file: dates.file, ..page.dates };
@@ -253,15 +286,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file_path = dir.path().join("a.md");
         std::fs::write(&file_path, "a").unwrap();
-        let to_read = FileToRead {
-            path: "a.md".into(),
-            size: 1,
-            slug: Slug::parse("a").unwrap(),
-            page: None,
-        };
+        let to_read = FileToRead::new("a.md".into(), 1, Slug::parse("a").unwrap(), None);
         let stored_mtime = || {
             let root = RootDir::open(dir.path()).unwrap();
-            let file = read_file(&root, &to_read, &CommitTimes::new(), 0);
+            let file = read_file(&root, &to_read, &CommitTimes::new(), 0).unwrap();
             file.row(None, 0, None).mtime_ns
         };
         assert_eq!(stored_mtime(), 0);
@@ -272,6 +300,15 @@ mod tests {
         let later = SystemTime::now() + Duration::from_secs(60);
         File::options().write(true).open(&file_path).unwrap().set_modified(later).unwrap();
         assert_eq!(stored_mtime(), 0);
+    }
+
+    #[test]
+    fn a_file_has_the_slug_of_its_page() {
+        for (path, slug) in [("Notes/A b.md", "notes/a-b"), ("C++.md", "c-ab12cd"), ("a.md", "b")] {
+            let slug = Slug::parse(slug).unwrap();
+            let file = FileToRead::new(path.into(), 0, slug.clone(), None);
+            assert_eq!(file.slug().unwrap(), slug);
+        }
     }
 
     #[test]

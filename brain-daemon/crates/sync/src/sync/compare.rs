@@ -12,6 +12,9 @@ use brain_store::{FileRecord, PageRecord, Reader, StoreError};
 /// The slug of a new file, or why it gets none.
 pub(super) type NewSlug = Result<Slug, NameError>;
 
+/// Returns the slug of a new file, by its path. There can be a million, so they are not kept.
+pub(super) type SlugsOfNewFiles<'a> = Box<dyn FnMut(&str) -> Option<NewSlug> + 'a>;
+
 /// Store rows of files that may have changed, and of files that are gone.
 #[derive(Default)]
 pub(super) struct KnownFiles {
@@ -50,23 +53,22 @@ pub(super) struct SyncPlan {
     pub(super) stale: Vec<String>,
 }
 
-/// Plans a sync of the files that were found. `new_slugs` has the slugs of those without a page, in
-/// their order. The files become a part of the plan: there can be a million.
+/// Plans a sync of the files that were found. `slugs` is called with those without a page, in their
+/// order. The files become a part of the plan: there can be a million.
 pub(super) fn compare(
     reader: &Reader,
     known: &KnownFiles,
     found: ScanReport,
-    new_slugs: Vec<Option<NewSlug>>,
+    slugs: &mut SlugsOfNewFiles<'_>,
     full: bool,
 ) -> Result<SyncPlan, StoreError> {
     let mut plan = SyncPlan::default();
     plan.add_gone_files(known, &found);
     plan.to_read.reserve_exact(found.files.len());
-    let mut new_slugs = new_slugs.into_iter();
     for file in found.files {
         let page = known.paths.get(&file.path).copied();
         let row = known.rows.get(&file.path).filter(|row| row.page == page);
-        let new = match page.is_none().then(|| new_slugs.next().flatten()).flatten() {
+        let new = match page.is_none().then(|| slugs(&file.path)).flatten() {
             None => None,
             Some(Ok(slug)) => Some(slug),
             Some(Err(reason)) => {
@@ -138,5 +140,5 @@ fn file_to_read(
     let synced_digest = row.filter(is_synced).map(|row| row.digest);
     let page =
         record.map(|record| Box::new(PageOfFile { synced_digest, provenance: record.provenance }));
-    Ok(Some(FileToRead { path: file.path, size: file.stat.size, slug, page }))
+    Ok(Some(FileToRead::new(file.path, file.stat.size, slug, page)))
 }

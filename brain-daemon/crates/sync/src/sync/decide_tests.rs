@@ -36,13 +36,14 @@ impl Fixture {
 
     fn read(&self, path: &str) -> ReadFile {
         let slug = Slug::from_path(path).unwrap();
-        let file = FileToRead { path: path.into(), size: 0, slug, page: None };
+        let file = FileToRead::new(path.into(), 0, slug, None);
         read_file(
             &RootDir::open(&self.dir.path().join("pages")).unwrap(),
             &file,
             &CommitTimes::new(),
             0,
         )
+        .unwrap()
     }
 
     /// Stores the page of `path`: as a write by the daemon, with a pending file, or as a sync. The

@@ -2,11 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use brain_page::assign_slugs;
+use brain_page::{NewSlugs, assign_slugs};
 use brain_protocol::{Fault, Slug, SourceId};
 
 use super::SyncOptions;
-use super::compare::{MissingPage, NewSlug, covers};
+use super::compare::{MissingPage, NewSlug, SlugsOfNewFiles, covers};
 use super::decide::SyncContext;
 use super::survey::Survey;
 use brain_files::{IgnoreRules, RootDir};
@@ -48,26 +48,28 @@ pub(super) fn has_pages(
     Ok(false)
 }
 
-/// Returns the slugs of the survey's files without a page, in their order; `None` for a file that
-/// is gone meanwhile. All files of the source without a page take part, because several of them may
-/// need the same slug.
-pub(super) fn new_slugs(
+/// Returns what gives the survey's files without a page their slugs, in their order; `None` for a
+/// file that is gone meanwhile. All files of the source without a page take part, because several of
+/// them may need the same slug.
+pub(super) fn slugs_of_new_files<'t>(
     reader: &Reader,
     source: &SourceId,
     (files, rules): (Option<&RootDir>, &IgnoreRules),
     survey: &Survey,
     options: SyncOptions<'_>,
-    is_taken: impl Fn(&Slug) -> bool,
-) -> Result<Vec<Option<NewSlug>>, Fault> {
+    is_taken: impl Fn(&Slug) -> bool + 't,
+) -> Result<SlugsOfNewFiles<'t>, Fault> {
     let in_scope = survey.paths_without_page();
     let Some(files) = files.filter(|_| !options.is_whole() && !in_scope.is_empty()) else {
-        return Ok(assign_slugs(&in_scope, is_taken).into_iter().map(Some).collect());
+        let mut slugs = NewSlugs::of(&in_scope);
+        return Ok(Box::new(move |path| Some(slugs.next(path, &is_taken))));
     };
     let all = Survey::new(reader, source, (files, rules), &[String::new()], false)?;
     let paths = all.paths_without_page();
     let slugs = assign_slugs(&paths, is_taken);
-    let mut slugs: HashMap<&str, NewSlug> = paths.into_iter().zip(slugs).collect();
-    Ok(in_scope.into_iter().map(|path| slugs.remove(path)).collect())
+    let paths = paths.into_iter().map(str::to_owned);
+    let mut slugs: HashMap<String, NewSlug> = paths.zip(slugs).collect();
+    Ok(Box::new(move |path| slugs.remove(path)))
 }
 
 /// Returns the active pages among those without a file, except pages whose file is not written

@@ -180,26 +180,25 @@ impl RenameSearch<'_> {
 
     fn page_move(&self, page: &MissingPage, new: &NewFile<'_>) -> Result<Move, StoreError> {
         let file = new.file;
+        let slug = file
+            .slug()
+            .map_err(|e| StoreError::Damaged(format!("slug of the file \"{}\": {e}", file.path)))?;
         let document = stored_document(&self.reader.content(&page.record)?)?;
-        let (names, links) = names_and_links(
-            &file.slug,
-            &page.record.aliases,
-            &document.frontmatter,
-            &document.body,
-        );
+        let (names, links) =
+            names_and_links(&slug, &page.record.aliases, &document.frontmatter, &document.body);
         Ok(Move {
             record: page.record.clone(),
             from: page.slug.clone(),
-            to: file.slug.clone(),
             path: file.path.clone(),
             stat: new.stat,
             is_racy: new.is_racy,
             digest: new.digest,
-            title: title_of(&file.slug, &document.frontmatter, &document.body),
+            title: title_of(&slug, &document.frontmatter, &document.body),
             names,
             links,
-            dates: NoteDates::stated(&file.slug, &document.frontmatter, &zone()),
+            dates: NoteDates::stated(&slug, &document.frontmatter, &zone()),
             states_uri: document.frontmatter.has("source_uri"),
+            to: slug,
         })
     }
 }

@@ -12,7 +12,7 @@ use super::beside;
 use super::compare::{MissingPage, compare, covers};
 use super::decide::SyncContext;
 use super::document_sync::DocumentSync;
-use super::listing::{active_pages, has_pages, missing_pages, new_slugs, walk};
+use super::listing::{active_pages, has_pages, missing_pages, slugs_of_new_files, walk};
 use super::removals::are_too_many;
 use super::renames::{Move, RenameSearch};
 use super::survey::Survey;
@@ -261,9 +261,10 @@ impl<'a> SyncRun<'a> {
     ) -> Result<SourceChanges, EarlyEnd> {
         let files = (self.files.as_deref(), &*context.rules);
         let is_taken = |slug: &Slug| context.has_other_file(reader, slug);
-        let new = new_slugs(reader, self.id, files, &survey, self.options, is_taken)?;
+        let mut slugs =
+            slugs_of_new_files(reader, self.id, files, &survey, self.options, is_taken)?;
         let Survey { found, known, unchanged, .. } = survey;
-        let plan = compare(reader, &known, found, new, self.options.full)?;
+        let plan = compare(reader, &known, found, &mut slugs, self.options.full)?;
         self.tally.report.unchanged = plan.unchanged + unchanged;
         self.done = self.tally.report.unchanged + plan.failed.len() as u64;
         for (path, reason) in plan.failed {
@@ -350,7 +351,7 @@ impl<'a> SyncRun<'a> {
         in_batches(
             files.as_ref().map_or(&[], |_| to_read),
             |file| file.size,
-            |file| files.as_deref().map(|root| read_file(root, file, &commits, now)),
+            |file| files.as_deref().and_then(|root| read_file(root, file, &commits, now).ok()),
             |batch| {
                 self.check_cancelled(self.done)?;
                 self.done += batch.len() as u64;
@@ -374,8 +375,9 @@ impl<'a> SyncRun<'a> {
         if missing.is_empty() {
             return;
         }
-        let new = to_read.iter().filter(|file| file.page.is_none()).map(|file| &file.slug);
-        let claimed: HashSet<&Slug> = new.chain(claimed_slugs.iter()).collect();
+        let new = to_read.iter().filter(|file| file.page.is_none());
+        let mut claimed: HashSet<Slug> = new.filter_map(|file| file.slug().ok()).collect();
+        claimed.extend(claimed_slugs.drain());
         // A page is not missing if another file has its slug now. Nor if its file is back, unless
         // the rules leave it out: editors remove a file for a moment while they save it.
         missing.retain(|page| {
