@@ -3,6 +3,8 @@
 //! A text names a period in the local time zone. `--since` begins at its start, `--until` ends at
 //! its end. The daemon receives instants, or days for dated lines.
 
+use std::{env, fs, sync::LazyLock};
+
 use clap::Args;
 use jiff::{
     SignedDuration, Span, Timestamp, ToSpan, Zoned,
@@ -29,8 +31,7 @@ impl TimePeriod {
     /// # Errors
     /// Returns a message with the valid forms.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        Self::parse_at(text, &Zoned::now().with_time_zone(zone()))
-            .ok_or_else(|| format!("this is not a time; {FORMS}"))
+        Self::parse_at(text, &now()).ok_or_else(|| format!("this is not a time; {FORMS}"))
     }
 
     /// Parses a text, relative to `now`.
@@ -203,12 +204,26 @@ impl PeriodOptions {
 
 /// Returns the current day, `YYYY-MM-DD`.
 pub(crate) fn today() -> String {
-    Zoned::now().with_time_zone(zone()).date().to_string()
+    now().date().to_string()
 }
 
-/// Returns the time zone of the user; in unit tests UTC.
+fn now() -> Zoned {
+    Timestamp::now().to_zoned(zone())
+}
+
+/// Returns the time zone of the user, without its name; in unit tests UTC.
 pub(crate) fn zone() -> TimeZone {
-    if cfg!(test) { TimeZone::UTC } else { TimeZone::system() }
+    static ZONE: LazyLock<TimeZone> = LazyLock::new(|| match env::var_os("TZ") {
+        _ if cfg!(test) => TimeZone::UTC,
+        // For the name, jiff reads the whole directory of zones, which takes a tenth of a command.
+        None => local_zone().unwrap_or_else(TimeZone::system),
+        Some(_) => TimeZone::system(),
+    });
+    ZONE.clone()
+}
+
+fn local_zone() -> Option<TimeZone> {
+    TimeZone::tzif("local", &fs::read("/etc/localtime").ok()?).ok()
 }
 
 /// Formats the day of an RFC 3339 time.
