@@ -1,7 +1,7 @@
 //! The files of contacts and calendars: one file, or a directory or archive of them.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead};
 use std::path::Path;
 
 use brain_convert_base::{ConvertError, Output, Sample, Tree};
@@ -108,9 +108,7 @@ pub(crate) fn for_each_file(
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let file = File::open(path).map_err(ConvertError::read(path))?;
         let source = SourceFile { name, folder: String::new() };
-        let mut file = BufReader::new(file);
-        let mut file = utf_8_reader(&mut file).map_err(ConvertError::read(path))?;
-        return read(&source, &mut file, out);
+        return read(&source, &mut utf_8_reader(file), out);
     };
     tree.report_problems(out)?;
     for entry in tree.entries().iter().filter(|entry| !is_side(entry.name())) {
@@ -121,13 +119,8 @@ pub(crate) fn for_each_file(
             continue;
         }
         let source = SourceFile { name: entry.path.clone(), folder: entry.folder().to_owned() };
-        let result = tree.with_reader(entry, |reader| {
-            let mut reader = BufReader::new(reader);
-            match utf_8_reader(&mut reader) {
-                Ok(mut reader) => read(&source, &mut reader, out),
-                Err(error) => Err(source.error(error)),
-            }
-        });
+        let result =
+            tree.with_reader(entry, |reader| read(&source, &mut utf_8_reader(reader), out));
         match result.map_err(ConvertError::read(path))? {
             Err(ConvertError::Malformed { from, reason }) => out.lost(&from, &reason)?,
             result => result?,

@@ -10,7 +10,7 @@ use super::address::Address;
 use super::file_name::file_name;
 use super::header::Header;
 use super::html;
-use super::part::{Content, FilePart, Text, content};
+use super::part::{CONTAINER, Content, FilePart, Text, content};
 use super::plain;
 use super::quote::Seen;
 use super::store::{Position, Store};
@@ -175,9 +175,11 @@ impl Draft {
             text.truncate(end.unwrap_or(0));
         }
         let links =
-            files.iter().filter(|(_, name, _)| !shown.contains(name)).map(|(_, name, _)| {
+            files.iter().filter(|(_, name, _)| !shown.contains(name)).map(|(file, name, _)| {
                 let mark = if brain_page::is_picture(name) { "!" } else { "" };
-                format!("- {mark}[[{name}]]")
+                let remark =
+                    if file.is_container() { format!(" ({CONTAINER})") } else { "".into() };
+                format!("- {mark}[[{name}]]{remark}")
             });
         let mut listed = HashSet::new();
         let links: Vec<String> = links.filter(|link| listed.insert(link.clone())).collect();

@@ -19,6 +19,8 @@ const MAX_PARTS: usize = 2000;
 
 /// Why the text of a message is not in its page.
 const ENCRYPTED: &str = "its text is encrypted, and is kept as a file";
+/// What the file `winmail.dat` is.
+pub(super) const CONTAINER: &str = "Outlook's container; its files are in it";
 
 /// What a message contains.
 #[derive(Debug, Default)]
@@ -95,6 +97,13 @@ impl FilePart {
     /// Returns its bytes as they are in the message.
     fn encoded<'a>(&self, message: &'a [u8]) -> &'a [u8] {
         message.get(self.range.clone()).unwrap_or_default()
+    }
+
+    /// Returns whether the file contains files and formatting in Outlook's own format (TNEF). Some
+    /// servers replace its media type, but not its name.
+    pub(super) fn is_container(&self) -> bool {
+        matches!(self.media_type.as_str(), "application/ms-tnef" | "application/vnd.ms-tnef")
+            || self.name.eq_ignore_ascii_case("winmail.dat")
     }
 
     /// Returns what shows that two files are equal.
@@ -307,7 +316,12 @@ fn is_signature(kind: &str) -> bool {
 }
 
 fn file(part: &Part<'_>) -> Content {
-    Content { files: vec![part.file()], ..Content::default() }
+    let file = part.file();
+    let lost = match file.is_container() {
+        true => vec![format!("its winmail.dat is kept as it is: {CONTAINER}")],
+        false => vec![],
+    };
+    Content { files: vec![file], lost, ..Content::default() }
 }
 
 fn encrypted_or_file(part: &Part<'_>) -> Content {

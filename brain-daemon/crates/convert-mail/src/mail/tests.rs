@@ -321,3 +321,30 @@ fn a_message_without_a_date_has_that_of_its_delivery() {
     assert!(page.contains("created: 2026-03-03T10:00:00Z\n"), "{page}");
     assert!(page.contains("\n\n## Bo\n\n"), "{page}");
 }
+
+#[test]
+fn the_container_of_outlook_is_kept_and_named() {
+    for kind in
+        ["application/ms-tnef; name=winmail.dat", "application/octet-stream; name=WinMail.dat"]
+    {
+        let text = message(
+            "ida",
+            10,
+            &format!(
+                "Subject: Plan\nContent-Type: multipart/mixed; boundary=b\n\n\
+                 --b\n\nSee the plan.\n--b\nContent-Type: {kind}\n\
+                 Content-Transfer-Encoding: base64\n\neJ8+Ig==\n--b--\n"
+            ),
+        );
+        let converted = mbox(&[&text]);
+        let page = converted.page("mail/box/2026-03-03 Plan").to_lowercase();
+        let line = "- [[winmail.dat]] (outlook's container; its files are in it)\n";
+        assert!(page.ends_with(&format!("see the plan.\n\n{line}")), "{page}");
+        let files = converted.files();
+        assert_eq!(files.len(), 1);
+        assert_eq!(files[0].2, b"\x78\x9f\x3e\x22");
+        let lost = converted.lost();
+        assert_eq!(lost.len(), 1, "{lost:?}");
+        assert!(lost[0].contains("is kept as it is: Outlook's container"), "{lost:?}");
+    }
+}
