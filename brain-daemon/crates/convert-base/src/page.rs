@@ -183,7 +183,7 @@ pub fn link_address(path: &str) -> String {
 
 /// Returns a link to the page at `path`, which shows `label`.
 pub fn link(path: &str, label: &str) -> String {
-    let label: String = brain_page::single_line(label).replace(['[', ']', '|'], " ");
+    let label = brain_page::single_line(&label.replace(['[', ']', '|'], " "));
     let name = path.rsplit('/').next().unwrap_or(path);
     match label.trim() {
         "" => format!("[[{path}]]"),
@@ -350,6 +350,6 @@ mod tests {
         assert_eq!(link("a/b", "b"), "[[a/b|b]]");
         assert_eq!(link("b", "b"), "[[b]]");
         assert_eq!(link("b", " "), "[[b]]");
-        assert_eq!(link("b", "[x]|\ny"), "[[b|x   y]]");
+        assert_eq!(link("b", "[x]|\ny"), "[[b|x y]]");
     }
 }

@@ -333,13 +333,14 @@ fn inner_archives(part: &Part, outer: &mut Archive) -> io::Result<Vec<(String, P
 }
 
 /// Returns the name of a file in an archive. Many programs write UTF-8 without saying so
-/// (APPNOTE.TXT 4.4.4, bit 11).
+/// (APPNOTE.TXT 4.4.4, bit 11). Some programs of Windows write `\` for `/`, against 4.4.17.
 fn file_name(raw: &[u8], name: Option<&str>) -> String {
     let lossy = || String::from_utf8_lossy(raw).into_owned();
-    match std::str::from_utf8(raw) {
+    let name = match std::str::from_utf8(raw) {
         Ok(name) => name.to_owned(),
         Err(_) => name.map_or_else(lossy, str::to_owned),
-    }
+    };
+    name.replace('\\', "/")
 }
 
 /// Returns whether a path has only names, so that it cannot lead out of a directory.
@@ -406,6 +407,14 @@ mod tests {
             assert_eq!(tree.head(entry, 2).unwrap(), b"tw");
         }
         assert!(Tree::open(&dir.path().join("a")).unwrap().is_none());
+    }
+
+    #[test]
+    fn names_of_windows_are_paths() {
+        let files: &[(&str, &[u8])] = &[("a\\b.md", b"b"), ("a\\..\\..\\c.md", b"c")];
+        let tree = tree(&zip(CompressionMethod::Stored, files));
+        assert_eq!(paths(&tree), ["a/b.md"]);
+        assert_eq!(tree.problems.len(), 1);
     }
 
     #[test]

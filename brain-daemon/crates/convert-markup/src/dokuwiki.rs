@@ -31,6 +31,11 @@ pub(crate) const FORMAT: Format = Format {
     convert,
 };
 
+/// Maximum number of pages in which a heading is looked for.
+const MAX_HEADS: usize = 20;
+/// How much of such a page is read, in bytes.
+const HEAD: usize = 4096;
+
 fn recognise(sample: &Sample) -> bool {
     let Some(tree) = sample.tree() else { return false };
     let paths = || tree.entries().iter().map(|entry| entry.path.as_str());
@@ -47,10 +52,22 @@ fn recognise(sample: &Sample) -> bool {
     let has_old = paths().any(|path| is_below(path, "attic/") && path.ends_with(".txt.gz"));
     let has_program = paths().any(|path| path.ends_with("conf/local.php") || path == "doku.php");
     let has_index = paths().any(|path| is_below(path, "media_meta/"));
+    // A copy of the pages alone has none of these, but headings.
+    let has_heading = || {
+        let mut some = tree
+            .entries()
+            .iter()
+            .filter(|entry| is_below(&entry.path, "pages/") && entry.path.ends_with(".txt"));
+        some.by_ref().take(MAX_HEADS).any(|entry| {
+            let head = tree.head(entry, HEAD).unwrap_or_default();
+            heading::has_title(&String::from_utf8_lossy(&head))
+        })
+    };
     // What lies beside the folder of a wiki would be left out.
     let root = data.strip_suffix("data/").unwrap_or(data);
     let is_whole = root.is_empty() || tree.is_mostly(|entry| entry.path.starts_with(root));
-    has_pages && (has_changes || has_old || has_program || has_index) && is_whole
+    let has_mark = has_changes || has_old || has_program || has_index;
+    has_pages && is_whole && (has_mark || has_heading())
 }
 
 fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {

@@ -92,10 +92,12 @@ impl Files {
     }
 }
 
-/// Returns a reference to a file of the page: it shows a picture, and links another file.
+/// Returns a reference to a file of the page: it shows a picture, and links another file. The name
+/// of a file is no text for a picture.
 pub(crate) fn reference(name: &str, label: &str) -> String {
     match brain_page::is_picture(name) {
-        true => format!("![[{name}]]"),
+        true if brain_page::is_picture(label) => format!("![[{name}]]"),
+        true => format!("!{}", brain_convert_base::link(name, label)),
         false => brain_convert_base::link(name, label),
     }
 }

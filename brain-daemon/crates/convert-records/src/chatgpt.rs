@@ -6,6 +6,7 @@
 
 mod assets;
 mod branches;
+mod canvas;
 mod marks;
 mod message;
 

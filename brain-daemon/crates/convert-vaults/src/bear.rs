@@ -152,21 +152,32 @@ fn notes(
     // By age, so that a new note does not change the paths of older ones with its title.
     found.sort_by_key(|(info, name, ..)| (info.created, *name));
     let mut paths = Paths::default();
+    let mut lines = Vec::new();
     let notes = found.into_iter().map(|(info, _, text, title)| {
         let path = paths.add([], &title);
+        lines.extend(first_line(tree, text).map(|line| (key(&line), path.clone())));
         names.titles.entry(key(&title)).or_insert_with(|| path.clone());
         names.ids.insert(info.id.to_lowercase(), path.clone());
         vault.add_page(text, path.clone());
         Note { info, text, path, title }
     });
-    Ok(notes.collect())
+    let notes = notes.collect();
+    // Without a heading, Bear's title is the first line; the name of the bundle can differ from it.
+    for (line, path) in lines {
+        names.titles.entry(line).or_insert(path);
+    }
+    Ok(notes)
+}
+
+fn first_line(tree: &Tree, text: usize) -> Option<String> {
+    let head = tree.head(tree.entries().get(text)?, 4096).ok()?;
+    let head = String::from_utf8_lossy(&head);
+    Some(head.trim_start_matches('\u{feff}').lines().next()?.trim().to_owned())
 }
 
 /// Returns the heading in the first line of a note: its title.
 fn title(tree: &Tree, text: usize) -> Option<String> {
-    let head = tree.head(tree.entries().get(text)?, 4096).ok()?;
-    let head = String::from_utf8_lossy(&head).into_owned();
-    let line = head.trim_start_matches('\u{feff}').lines().next()?;
+    let line = first_line(tree, text)?;
     let title = line.trim_start_matches('#').trim();
     (line.starts_with('#') && line.contains("# ") && !title.is_empty()).then(|| title.to_owned())
 }

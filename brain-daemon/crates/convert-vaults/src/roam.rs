@@ -53,7 +53,7 @@ fn is_graph(head: &str) -> bool {
         && has("children")
         && has("string")
         && has("uid")
-        && (has("edit-time") || has("create-time"))
+        && (has("edit-time") || has("create-time") || has("title"))
 }
 
 fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {

@@ -28,12 +28,15 @@ impl Moment {
         texts.filter_map(|text| Self::parse(text, &zone)).collect()
     }
 
-    /// Parses one time. `Z` at its end means UTC.
+    /// Parses one time. `Z` at its end means UTC. Some programs write an offset there: `+0200`.
     pub(super) fn parse(text: &str, zone: &Rc<Zone>) -> Option<Self> {
         let text = text.split('/').next().unwrap_or_default().trim();
         if let Some(text) = text.strip_suffix('Z') {
             let local = text.parse().ok()?;
             return Some(Self { local, is_day: false, zone: Rc::new(Zone::utc()) });
+        }
+        if let Some((text, zone)) = Zone::split_offset(text) {
+            return Some(Self { local: text.parse().ok()?, is_day: false, zone: Rc::new(zone) });
         }
         let is_day = !text.contains('T');
         let local = match is_day {

@@ -295,6 +295,18 @@ fn zones_and_times_that_are_not_known_are_named() {
 }
 
 #[test]
+fn a_time_can_have_an_offset() {
+    for (time, date) in [
+        ("20260710T130000+0200", "2026-07-10T13:00:00+02:00"),
+        ("2026-07-10T13:00:00-03:30", "2026-07-10T13:00:00-03:30"),
+    ] {
+        let found = converted(&event(&format!("SUMMARY:A\nDTSTART:{time}")));
+        let page = found.page("calendar/2026-07-10 A");
+        assert!(page.contains(&format!("date: \"{date}\"")), "{page}");
+    }
+}
+
+#[test]
 fn a_name_with_an_escaped_comma_is_read() {
     let text = body("DTSTART:20260107T190000\nORGANIZER;CN=\"Doe\\, J\":mailto:j@x.example");
     assert!(text.ends_with("- Organizer: Doe, J (j@x.example)"), "{text}");

@@ -46,6 +46,14 @@ impl Zone {
         Self::Known(TimeZone::UTC, "UTC".to_owned())
     }
 
+    /// Splits a time with an offset: `20260107T190000+0200`.
+    pub(super) fn split_offset(text: &str) -> Option<(&str, Self)> {
+        let at = text.rfind(['+', '-']).filter(|at| text.find('T').is_some_and(|t| t < *at))?;
+        let (local, offset) = text.split_at(at);
+        let offset = fixed_offset(&format!("UTC{offset}"))?;
+        Some((local, Self::Known(TimeZone::fixed(offset), format!("UTC{offset}"))))
+    }
+
     /// Returns the moment of a local time.
     pub(super) fn instant(&self, local: DateTime) -> Option<Timestamp> {
         match self {

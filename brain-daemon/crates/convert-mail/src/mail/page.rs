@@ -157,7 +157,10 @@ impl Draft {
                     self.hidden_words += hidden_words;
                     html::with_pictures(&text, |id| {
                         let mut files = files.iter().map(|(file, name, _)| (file, name));
-                        let (_, name) = files.find(|(file, _)| file.content_id == id)?;
+                        let Some((_, name)) = files.find(|(file, _)| file.content_id == id) else {
+                            lost.push(format!("its picture {id} is not in the message"));
+                            return None;
+                        };
                         shown.insert(name.clone());
                         Some(name.clone())
                     })

@@ -9,10 +9,8 @@ use std::hash::{DefaultHasher, Hasher as _};
 use std::io::{self, BufRead, Read as _, Seek, SeekFrom};
 
 use jiff::Timestamp;
-use jiff::civil::DateTime;
-use jiff::tz::TimeZone;
 
-use super::header::field_name;
+use super::header::{date, field_name};
 
 /// Maximum length of a piece of a line, in bytes.
 const MAX_PIECE: u64 = 16 * 1024;
@@ -219,17 +217,20 @@ fn form(line: &[u8]) -> Option<Form> {
 }
 
 /// Returns the date in a line that begins a message: `From a@x Tue Mar  3 10:00:00 2026`. It is in
-/// UTC (RFC 4155). That of a patch is always the same, and means nothing.
+/// UTC (RFC 4155), if it has no zone before the year, as in Gmail's `10:00:00 +0000 2026`. That of a
+/// patch is always the same, and means nothing.
 fn delivered(line: &[u8]) -> Option<Timestamp> {
     if form(line) != Some(Form::Dated) {
         return None;
     }
     let line = std::str::from_utf8(line).ok()?;
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
-    let [.., month, day, time, year] = words.as_slice() else { return None };
-    let text = format!("{month} {day} {time} {year}");
-    let local = DateTime::strptime("%b %d %H:%M:%S %Y", text).ok()?;
-    TimeZone::UTC.to_timestamp(local).ok()
+    let (month, day, time, zone, year) = match words.as_slice() {
+        [.., month, day, time, year] if time.contains(':') => (month, day, time, "+0000", year),
+        [.., month, day, time, zone, year] => (month, day, time, *zone, year),
+        _ => return None,
+    };
+    Some(date(&format!("{day} {month} {year} {time} {zone}"))?.timestamp())
 }
 
 /// Returns the length of the body that a header states.
@@ -251,6 +252,19 @@ fn is_field(line: &[u8]) -> bool {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_separator_says_when_a_message_was_delivered() {
+        let time = |line: &str| delivered(line.as_bytes()).map(|time| time.to_string());
+        for line in [
+            "From a@x Tue Mar  3 09:00:00 2026\n",
+            "From 18@xxx Tue Mar 03 10:00:00 +0100 2026\r\n",
+            "From a@x Tue Mar  3 10:00:00 MET 2026\n",
+        ] {
+            assert_eq!(time(line).as_deref(), Some("2026-03-03T09:00:00Z"), "{line}");
+        }
+        assert_eq!(time("From a@x Tue Mar  3 10:00:00 IST 2026\n"), None);
+    }
 
     /// Returns the messages of an mbox.
     fn messages(text: &str) -> Vec<&str> {

@@ -93,7 +93,8 @@ fn is_message(head: &[u8]) -> bool {
     let has = |name: &str| !header.raw(name).is_empty();
     let transport = ["message-id", "received", "mime-version", "return-path", "x-mozilla-status"];
     let is_sent = has("from") && (has("date") || has("to") || has("subject"));
-    is_sent && transport.iter().any(|name| has(name)) || has("from") && has("date") && has("to")
+    let is_addressed = has("from") && has("date") && (has("to") || has("subject"));
+    is_sent && transport.iter().any(|name| has(name)) || is_addressed
 }
 
 /// Returns the message in a file of Apple Mail (`.emlx`), which begins with its length.
@@ -430,6 +431,7 @@ mod tests {
     fn a_message_is_known_by_its_header() {
         assert!(is_message(b"From: a@x\nTo: b@x\nDate: x\n\nhi"));
         assert!(is_message(b"Return-Path: <a@x>\nFrom: a@x\nSubject: s\n\nhi"));
+        assert!(is_message(b"From: a@x\nSubject: s\nDate: x\n\nhi"));
         assert!(!is_message(b"From: the harbour\n\nA note."));
         assert!(!is_message(b"title: x\ndate: 2026-01-01\n\nA note."));
     }

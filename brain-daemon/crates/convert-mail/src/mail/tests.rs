@@ -196,6 +196,17 @@ fn attachments_are_files_of_the_page() {
 }
 
 #[test]
+fn a_picture_that_is_not_in_the_message_is_named() {
+    let text = "From: a@x.example\nContent-Type: text/html\n\n<p>Look <img src=\"cid:p@x\"></p>";
+    let converted = mbox(&[text]);
+    assert!(
+        converted.lost().iter().any(|it| it.contains("its picture p@x is not in the message")),
+        "{:?}",
+        converted.lost()
+    );
+}
+
+#[test]
 fn a_message_in_a_message_is_a_section() {
     let text = body(
         "From: a@x.example\nSubject: s\nContent-Type: multipart/mixed; boundary=b\n\n--b\n\nFyi\n\

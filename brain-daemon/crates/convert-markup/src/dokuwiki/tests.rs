@@ -43,7 +43,9 @@ fn links_follow_namespaces() {
         ),
         "{boats}"
     );
-    assert!(boats.contains("![[ferry.png]] [[plan.pdf|plan]] `missing.png` ![](<https://"));
+    assert!(
+        boats.contains("![[ferry.png|The ferry]] [[plan.pdf|plan]] `missing.png` ![](<https://")
+    );
     let start = done.page("start");
     assert!(
         start.contains(
@@ -79,6 +81,24 @@ fn folders_of_these_names_are_no_wiki() {
     let files = directory(&[("pages/a.txt", "a"), ("media/b.png", "b")]);
     let sample = brain_convert_base::Sample::of(files.path()).unwrap();
     assert!(!(super::FORMAT.recognise)(&sample));
+    for (page, is_wiki) in
+        [("====== A ======\n", true), ("Content-Type: text/x-zim-wiki\n\n====== A ======\n", false)]
+    {
+        let files = directory(&[("pages/a.txt", page), ("media/b.png", "b")]);
+        let sample = brain_convert_base::Sample::of(files.path()).unwrap();
+        assert_eq!((super::FORMAT.recognise)(&sample), is_wiki, "{page}");
+    }
+}
+
+#[test]
+fn a_picture_keeps_its_text() {
+    let files = directory(&[
+        ("pages/a.txt", "====== A ======\n{{:b.png?20|The weir}} {{b.png|b.png}} {{b.png}}"),
+        ("media/b.png", "b"),
+    ]);
+    let done = Converted::of(&FORMATS, files.path());
+    let page = done.page("a");
+    assert!(page.contains("![[b.png|The weir]] ![[b.png]] ![[b.png]]"), "{page}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use brain_convert_base::{literal_line, literal_text};
 use serde_json::Value;
 
+use super::canvas;
 use super::marks::without_marks;
 use crate::embedded::{code, inline_code, model_text, web_link};
 use crate::json::{is_true, list, text};
@@ -161,6 +162,9 @@ impl Writer<'_> {
     fn call(&self, sent: &str, language: &str) -> String {
         if sent.trim().is_empty() {
             return String::new();
+        }
+        if let Some(document) = canvas::document(self.recipient(), sent, self.level) {
+            return document;
         }
         let language = match (self.recipient(), language) {
             ("python", _) => "python",

@@ -54,6 +54,21 @@ fn notes_have_dates_tags_links_and_files() {
 }
 
 #[test]
+fn a_note_without_a_heading_has_its_first_line_as_title_for_links() {
+    let converted = Converted::of(
+        &FORMATS,
+        directory(&[
+            ("A.textbundle/info.json", &info("")),
+            ("A.textbundle/text.md", "# A\n[[And/or]]"),
+            ("And-or.textbundle/info.json", &info("").replace("AB-1", "B-2")),
+            ("And-or.textbundle/text.md", "And/or\n\ntext"),
+        ])
+        .path(),
+    );
+    assert!(converted.page("A").ends_with("[[And-or]]\n"), "{}", converted.page("A"));
+}
+
+#[test]
 fn a_bundle_itself_is_read() {
     let dir = directory(&[
         ("A.textbundle/info.json", "{\"version\":2}"),

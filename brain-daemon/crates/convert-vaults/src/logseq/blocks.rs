@@ -15,6 +15,8 @@ pub(super) struct Block<'a> {
     pub(super) id: Option<&'a str>,
     /// Whether its items are numbered.
     pub(super) is_numbered: bool,
+    /// Whether the next line is one of `:PROPERTIES:`, the form of properties before 2021.
+    is_in_drawer: bool,
 }
 
 /// Properties that say how a block is shown, or that Logseq alone uses.
@@ -67,7 +69,18 @@ pub(super) fn blocks(text: &str) -> Vec<Block<'_>> {
 
 impl<'a> Block<'a> {
     fn add(&mut self, line: &'a str, is_code: bool) {
-        match property(line).filter(|_| !is_code) {
+        let text = line.trim();
+        if !is_code && text == ":PROPERTIES:" {
+            self.is_in_drawer = true;
+            return;
+        }
+        let old = old_property(text).filter(|_| self.is_in_drawer);
+        self.is_in_drawer = old.is_some();
+        if let Some((":END:", _)) = old {
+            self.is_in_drawer = false;
+            return;
+        }
+        match old.or_else(|| property(line).filter(|_| !is_code)) {
             Some(("id", id)) => self.id = Some(id),
             Some(("logseq.order-list-type", "number")) => self.is_numbered = true,
             Some((name, _)) if INNER.contains(&name) => {}
@@ -92,9 +105,31 @@ fn property(line: &str) -> Option<(&str, &str)> {
     (is_name && is_value).then_some((name, value.trim()))
 }
 
+/// Returns the name and value of a line `:name: value`, or of the line `:END:`.
+fn old_property(text: &str) -> Option<(&str, &str)> {
+    if text == ":END:" {
+        return Some((text, ""));
+    }
+    let (name, value) = text.strip_prefix(':')?.split_once(": ")?;
+    (!name.contains([' ', ':'])).then(|| (name, value.trim()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn drawers_have_properties() {
+        let text =
+            "- a\n  :PROPERTIES:\n  :id: 1-2\n  :k: v: w\n  :END:\n  :x: y\n- :PROPERTIES:\n  b";
+        let found = blocks(text);
+        assert_eq!(found[0].lines, ["a", ":x: y"]);
+        assert_eq!(
+            (found[0].id, found[0].properties.as_slice()),
+            (Some("1-2"), &[("k", "v: w")][..])
+        );
+        assert_eq!((found[1].lines.as_slice(), found.len()), (&["b"][..], 2));
+    }
 
     #[test]
     fn blocks_have_lines_and_properties() {

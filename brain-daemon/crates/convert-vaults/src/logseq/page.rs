@@ -209,10 +209,15 @@ impl PageWriter<'_, '_> {
         if let Some(id) = target.strip_prefix("((").and_then(|it| it.strip_suffix("))")) {
             return self.block_link(id, label);
         }
+        let in_brackets = target.strip_prefix('<').and_then(|it| it.strip_suffix('>'));
+        let target = in_brackets.unwrap_or(target);
         if is_external(target) || target.starts_with('#') {
             return None;
         }
         let sign = if is_embed { "!" } else { "" };
+        if let Some(path) = self.page_at(target) {
+            return Some(format!("{sign}{}", link(&path, label)));
+        }
         let Some(name) = self.file(target) else {
             self.lost.push(format!("its link to {target} leads to no file of the graph"));
             return None;
@@ -221,6 +226,13 @@ impl PageWriter<'_, '_> {
             true => format!("{sign}[[{name}]]"),
             false => format!("[[{name}|{label}]]"),
         })
+    }
+
+    /// Returns the path of the page whose file is at an address: `../pages/Bob.md`.
+    fn page_at(&self, address: &str) -> Option<String> {
+        let (path, _) = split_anchor(address.trim());
+        let number = self.graph.vault.find_from(self.folder, path)?;
+        self.graph.vault.page(number).map(str::to_owned)
     }
 
     /// Attaches the file at an address. Returns its name in the page.

@@ -63,6 +63,16 @@ fn tasks_have_their_states() {
 }
 
 #[test]
+fn links_to_the_file_of_a_page_lead_to_the_page() {
+    let converted = converted(&[
+        ("pages/A.md", "- [x](X%20y.md) [b](<../pages/X y.md>)"),
+        ("pages/X y.md", "- hello"),
+    ]);
+    assert!(converted.page("A").ends_with("- [[X y|x]] [[X y|b]]\n"), "{}", converted.page("A"));
+    assert_eq!(converted.lost().len(), 1, "{:?}", converted.lost());
+}
+
+#[test]
 fn references_lead_to_the_pages_of_blocks() {
     let converted = converted(&[
         (
