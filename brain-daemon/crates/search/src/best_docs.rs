@@ -179,7 +179,7 @@ impl List<'_> {
                         index.read_postings_from_terminfo(term, IndexRecordOption::WithFreqs)?,
                     )),
                 };
-                reach(&mut **lookup, doc).then(|| lookup.term_freq())
+                reach(lookup, doc).then(|| lookup.term_freq())
             }
             Docs::Bits { docs, .. } => docs.contains(doc).then_some(1),
         };
