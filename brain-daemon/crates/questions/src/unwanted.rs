@@ -241,7 +241,7 @@ impl Words {
     /// Returns the end of the longest of these marks that is at `at`.
     fn find(&self, at: usize, marks: &[&str]) -> Option<usize> {
         let words = self.all.get(at..)?.iter().map(|word| word.text.as_str());
-        mark_length(words, marks).map(|count| at + count)
+        mark_length(&words, marks).map(|count| at + count)
     }
 
     /// Returns what an exclusion leaves; `None` if the words mean something else.

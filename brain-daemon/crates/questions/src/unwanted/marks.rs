@@ -148,7 +148,7 @@ pub(super) const FILLERS_AFTER_MARK: [(&str, &[&str]); 4] = [
 
 /// Returns the number of words of the longest of these marks with which `words` begin.
 pub(super) fn mark_length<'w>(
-    words: impl Iterator<Item = &'w str> + Clone,
+    words: &(impl Iterator<Item = &'w str> + Clone),
     marks: &[&str],
 ) -> Option<usize> {
     let lengths = marks.iter().filter_map(|mark| {
@@ -162,6 +162,6 @@ pub(super) fn mark_length<'w>(
 
 /// Returns whether a word alone excludes in a list of words, or after a comma.
 pub(super) fn is_mark(word: &str) -> bool {
-    let is_one_of = |marks| mark_length(iter::once(word), marks) == Some(1);
+    let is_one_of = |marks| mark_length(&iter::once(word), marks) == Some(1);
     [MARKS, MARKS_AFTER_COMMA].into_iter().any(is_one_of)
 }
