@@ -22,7 +22,7 @@ use std::collections::HashMap;
 use std::io::Read as _;
 use std::path::Path;
 
-use brain_convert_base::{ConvertError, Format, Output, Paths, Sample};
+use brain_convert_base::{ConvertError, Format, Output, Paths, Sample, literal_line};
 use jiff::civil::DateTime;
 
 use crate::content_line::{Component, Components};
@@ -85,7 +85,12 @@ fn write(
 ) -> Result<(), ConvertError> {
     let mut zones = Zones::of(calendars);
     let mut drafts = Vec::new();
-    for (uid, entry) in entries(file, calendars, out)? {
+    let (entries, lost) = entries(calendars);
+    for (title, reason) in lost {
+        let title = if title.is_empty() { title } else { format!(", \"{title}\"") };
+        out.lost(&format!("{}{title}", file.name), &reason)?;
+    }
+    for (uid, entry) in entries {
         let (start, mut draft, lost) = draft(&entry, &mut zones);
         let unread = unread_times(&entry);
         let title = match draft.page.title.as_str() {
@@ -123,15 +128,35 @@ fn write(
     Ok(())
 }
 
-/// Returns the entries of a file by their UID, in the order in which they begin.
-fn entries<'a>(
-    file: &SourceFile,
-    calendars: &'a [Component],
-    out: &mut Output<'_>,
-) -> Result<Vec<(String, Entry<'a>)>, ConvertError> {
+/// Returns the entries of a calendar as text, for the mail that has it. One with files of its own is
+/// left out.
+pub(crate) fn text(calendar: &[u8]) -> String {
+    let mut reader = calendar;
+    let mut components = Components::new(&mut reader);
+    let mut calendars = Vec::new();
+    while let Ok(Some(calendar)) = components.next() {
+        calendars.push(calendar);
+    }
+    let mut zones = Zones::of(&calendars);
+    let mut blocks = Vec::new();
+    for (_, entry) in entries(&calendars).0 {
+        let Draft { page, files } = draft(&entry, &mut zones).1;
+        if files.is_empty() {
+            blocks.extend([literal_line(&page.title), page.body]);
+        }
+    }
+    blocks.retain(|block| !block.is_empty());
+    blocks.join("\n\n")
+}
+
+/// The title of an entry, or none for the whole file, and what is not read of it.
+type Loss = (String, String);
+
+/// Returns the entries of calendars by their UID, in the order in which they begin.
+fn entries(calendars: &[Component]) -> (Vec<(String, Entry<'_>)>, Vec<Loss>) {
     let mut entries: Vec<(String, Entry<'_>)> = Vec::new();
     let mut numbers = HashMap::new();
-    let mut unread: Vec<&str> = Vec::new();
+    let (mut unread, mut lost): (Vec<&str>, Vec<Loss>) = (Vec::new(), Vec::new());
     for component in calendars.iter().flat_map(|calendar| &calendar.children) {
         match component.name.as_str() {
             "VEVENT" | "VTODO" | "VJOURNAL" => {}
@@ -152,17 +177,17 @@ fn entries<'a>(
         }
         let Some((_, entry)) = entries.get_mut(number) else { continue };
         if let Some(replaced) = entry.add(component) {
-            let name = format!("{}, \"{}\"", file.name, replaced.text("SUMMARY"));
-            out.lost(&name, "a newer version of it is in the file")?;
+            let reason = "a newer version of it is in the file".to_owned();
+            lost.push((replaced.text("SUMMARY"), reason));
         }
     }
     unread.sort_unstable();
     for names in unread.chunk_by(|a, b| a == b) {
         let name = names.first().copied().unwrap_or_default();
         let reason = format!("entries of the kind {name} are not read: {}", names.len());
-        out.lost(&file.name, &reason)?;
+        lost.push((String::new(), reason));
     }
-    Ok(entries)
+    (entries, lost)
 }
 
 impl<'a> Entry<'a> {

@@ -15,6 +15,7 @@ use super::plain;
 use super::quote::Seen;
 use super::store::{Position, Store};
 use super::threads::Summary;
+use crate::calendar;
 
 /// When a page has this length in bytes, the next message of its thread begins another page.
 const MAX_PAGE: usize = 2 * 1024 * 1024;
@@ -171,6 +172,11 @@ impl Draft {
             });
         }
         blocks.retain(|block| !block.is_empty());
+        if blocks.is_empty() {
+            // An invitation can be a calendar alone.
+            let calendars = files.iter().filter(|(file, ..)| file.media_type == "text/calendar");
+            blocks.extend(calendars.map(|(file, ..)| calendar::text(&file.bytes(bytes))));
+        }
         let mut text = blocks.join("\n\n");
         if text.len() > MAX_TEXT {
             lost.push(format!("only the first {MAX_TEXT} bytes of its text are in the page"));

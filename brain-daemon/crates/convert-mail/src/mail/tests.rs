@@ -359,3 +359,20 @@ fn the_container_of_outlook_is_kept_and_named() {
         assert!(lost[0].contains("is kept as it is: Outlook's container"), "{lost:?}");
     }
 }
+
+#[test]
+fn an_invitation_without_a_text_shows_its_event() {
+    let event = "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nMETHOD:REQUEST\r\nBEGIN:VEVENT\r\nUID:7@x\r\n\
+                 DTSTART:20260310T090000Z\r\nDTEND:20260310T100000Z\r\nSUMMARY:Harbour survey\r\n\
+                 LOCATION:Pier 4\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n";
+    let head = "Subject: Invitation\nContent-Type: text/calendar; method=REQUEST";
+    let converted = mbox(&[&message("ida", 10, &format!("{head}\n\n{event}"))]);
+    let page = converted.page("mail/box/2026-03-03 Invitation");
+    let shown = "\n\nHarbour survey\n\n- 2026-03-10 | ";
+    assert!(page.contains(shown) && page.contains("\n- Place: Pier 4\n"), "{page}");
+    assert!(page.ends_with("- [[attachment.ics]]\n"), "{page}");
+    assert_eq!(converted.files().len(), 1);
+
+    let broken = mbox(&[&message("ida", 10, &format!("{head}\n\nBEGIN:VCALENDAR\nBEGIN:"))]);
+    assert_eq!(broken.files().len(), 1, "what cannot be read is kept as a file");
+}
