@@ -4,6 +4,7 @@
 //! into a page it reports as lost. Converters know neither the store nor each other.
 //! `docs/import.md` describes the lines that an output has.
 
+mod decode;
 mod format;
 mod hidden_text;
 mod kinds;
@@ -18,6 +19,7 @@ mod tree;
 mod unique_names;
 
 pub use brain_page::{count_words, is_entity};
+pub use decode::decode_text;
 pub use format::{ConvertError, Format, convert, convert_with, recognise};
 pub use hidden_text::hidden_text;
 pub use limited_reader::LimitedReader;

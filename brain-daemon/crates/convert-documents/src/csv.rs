@@ -7,10 +7,10 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-use brain_convert_base::{ConvertError, Format, Output, Sample};
+use brain_convert_base::{ConvertError, Format, Output, Sample, decode_text};
 use brain_protocol::MAX_CONTENT;
 
-use crate::decode::{is_text, plain_text};
+use crate::decode::is_text;
 use crate::draft::{Draft, MAX_BODY};
 use crate::facts::file_time;
 use crate::locked;
@@ -44,7 +44,7 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
     let file = File::open(path).map_err(ConvertError::read(path))?;
     file.take(MAX_READ + 1).read_to_end(&mut bytes).map_err(ConvertError::read(path))?;
     let is_whole = bytes.len() as u64 <= MAX_READ;
-    let text = plain_text(&bytes);
+    let text = decode_text(&bytes);
     drop(bytes);
     let (separator, rest) = separator(&text);
     let table = Table::of(|| Records::of(rest, separator), MAX_BODY);

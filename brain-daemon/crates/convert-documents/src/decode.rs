@@ -1,6 +1,7 @@
 //! Decodes the bytes of XML, HTML and plain text.
 
-use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
+use brain_convert_base::decode_text;
+use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 
 /// How much of a file is searched for the name of its encoding, in bytes.
 const MAX_HEAD: usize = 2048;
@@ -35,14 +36,8 @@ pub(crate) fn html_text(bytes: &[u8]) -> String {
         Some(encoding) if encoding != UTF_8 && std::str::from_utf8(bytes).is_err() => {
             decode(bytes, encoding)
         }
-        _ => plain_text(bytes),
+        _ => decode_text(bytes),
     }
-}
-
-/// Decodes plain text: by its byte order mark, as UTF-8, or as Windows-1252.
-pub(crate) fn plain_text(bytes: &[u8]) -> String {
-    let is_utf_8 = std::str::from_utf8(bytes).is_ok();
-    decode(bytes, if is_utf_8 { UTF_8 } else { WINDOWS_1252 })
 }
 
 /// Returns whether the beginning of a file is text: it has no NUL, unless it is UTF-16.
@@ -87,9 +82,9 @@ mod tests {
     fn html_and_text_are_decoded_by_their_bytes() {
         assert!(html_text(b"<meta charset=\"koi8-r\">\xc1").ends_with('а'));
         assert!(html_text(b"<meta charset=latin1>\xc3\xbc").ends_with('ü'), "UTF-8 in truth");
-        assert_eq!(plain_text(b"M\xfcller \x80"), "Müller €");
-        assert_eq!(plain_text("Müller".as_bytes()), "Müller");
-        assert_eq!(plain_text(&wide("\u{feff}Müller")), "Müller");
+        assert_eq!(decode_text(b"M\xfcller \x80"), "Müller €");
+        assert_eq!(decode_text("Müller".as_bytes()), "Müller");
+        assert_eq!(decode_text(&wide("\u{feff}Müller")), "Müller");
         assert!(is_text("Müller\r\n".as_bytes()) && is_text(&wide("\u{feff}a")));
         assert!(!is_text(b"a\0b") && !is_text(b"\x01\x02\x03\x04"));
     }

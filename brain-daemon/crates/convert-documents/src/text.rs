@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-use brain_convert_base::{ConvertError, Format, Output, Sample, literal_text};
+use brain_convert_base::{ConvertError, Format, Output, Sample, decode_text, literal_text};
 use brain_protocol::MAX_CONTENT;
 
-use crate::decode::{is_text, plain_text};
+use crate::decode::is_text;
 use crate::draft::Draft;
 use crate::facts::file_time;
 use crate::locked;
@@ -36,7 +36,7 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
         bytes.truncate(MAX_CONTENT);
         end_at_character(&mut bytes);
     }
-    let text = plain_text(&bytes);
+    let text = decode_text(&bytes);
     let shown = draft.fitted(literal_text(&text));
     draft.write(path, None, &[Block::Markdown(shown)], out)
 }

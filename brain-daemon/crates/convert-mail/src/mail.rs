@@ -4,6 +4,7 @@
 //! each thread. So a mailbox is never in memory as a whole.
 
 mod address;
+mod date;
 mod embedded;
 mod file_name;
 mod header;

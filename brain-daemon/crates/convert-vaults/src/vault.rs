@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::io;
 
-use brain_convert_base::{Entry, Output, Page, Tree};
+use brain_convert_base::{Entry, Output, Page, Tree, decode_text};
 use brain_page::percent_decode;
 use brain_protocol::MAX_ATTACHMENT;
 use unicode_normalization::UnicodeNormalization as _;
@@ -138,17 +138,11 @@ impl<'a> Vault<'a> {
                 return Ok(None);
             }
         };
-        let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").map(<[u8]>::to_vec).unwrap_or(bytes);
-        let text = match String::from_utf8(bytes) {
-            Ok(text) => text,
-            Err(error) => {
-                out.lost(
-                    &entry.path,
-                    "it is not UTF-8; other bytes became replacement characters",
-                )?;
-                String::from_utf8_lossy(error.as_bytes()).into_owned()
-            }
-        };
+        let has_mark = bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff");
+        if !has_mark && std::str::from_utf8(&bytes).is_err() {
+            out.lost(&entry.path, "it is not UTF-8; it was read as Windows-1252")?;
+        }
+        let text = decode_text(&bytes);
         // A page cannot have NUL characters, and lines end in one way.
         let text = if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text };
         Ok(Some(if text.contains('\r') { text.replace("\r\n", "\n") } else { text }))

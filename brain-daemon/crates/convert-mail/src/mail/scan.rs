@@ -10,7 +10,8 @@ use std::io::{self, BufRead, Read as _, Seek, SeekFrom};
 
 use jiff::Timestamp;
 
-use super::header::{date, field_name};
+use super::date::date;
+use super::header::field_name;
 
 /// Maximum length of a piece of a line, in bytes.
 const MAX_PIECE: u64 = 16 * 1024;

@@ -6,11 +6,11 @@ use zip::write::{SimpleFileOptions, ZipWriter};
 
 use crate::FORMATS;
 
-fn zipped(files: &[(&str, &str)]) -> tempfile::NamedTempFile {
+fn zipped<T: AsRef<[u8]>>(files: &[(&str, T)]) -> tempfile::NamedTempFile {
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
     for (name, text) in files {
         writer.start_file(*name, SimpleFileOptions::default()).unwrap();
-        writer.write_all(text.as_bytes()).unwrap();
+        writer.write_all(text.as_ref()).unwrap();
     }
     let file = tempfile::NamedTempFile::new().unwrap();
     fs::write(file.path(), writer.finish().unwrap().into_inner()).unwrap();
@@ -19,6 +19,16 @@ fn zipped(files: &[(&str, &str)]) -> tempfile::NamedTempFile {
 
 fn converted(files: &[(&str, &str)]) -> Converted {
     Converted::of(&FORMATS, zipped(files).path())
+}
+
+#[test]
+fn text_in_other_encodings_is_read() {
+    let wide: Vec<u8> = "\u{feff}# Bøye\r\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let files = [("V/wide.md", wide), ("V/old.md", b"caf\xe9".to_vec()), ("V/a.md", b"a".to_vec())];
+    let converted = Converted::of(&FORMATS, zipped(&files).path());
+    assert!(converted.page("wide").contains("# Bøye\n"), "{}", converted.page("wide"));
+    assert!(converted.page("old").contains("café"));
+    assert_eq!(converted.lost().len(), 1, "{:?}", converted.lost());
 }
 
 #[test]

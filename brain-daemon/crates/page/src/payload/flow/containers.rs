@@ -38,6 +38,7 @@ impl Flow {
                     return;
                 }
             }
+            Container::List(_) if self.reopen_item() => {}
             Container::Quote | Container::List(_) | Container::Table => self.open_implied(),
         }
         self.push(container);
@@ -95,6 +96,19 @@ impl Flow {
             Some(Container::Row) => self.push(Container::Cell),
             _ => {}
         }
+    }
+
+    /// Opens the last item of a list again, for a list that stands directly in it: Apple Notes and
+    /// Google Docs write `<ul><li>a</li><ul>…`. Returns whether there is one.
+    fn reopen_item(&mut self) -> bool {
+        if !matches!(self.containers.last(), Some(Container::List(_))) {
+            return false;
+        }
+        let Some(len) = self.out.strip_suffix("</li>").map(str::len) else { return false };
+        self.out.truncate(len);
+        self.containers.push(Container::Item);
+        self.has_content = true;
+        true
     }
 
     fn push(&mut self, container: Container) {

@@ -66,6 +66,8 @@ fn numbers_side_by_side_stay_two() {
         ("5<q>6</q>", "5\"6\""),
         ("<ol start=5><li>a<li>b</ol>", "5. a\n6. b"),
         ("<ol><li>a<li value=9>b<li>c</ol>", "- 1\\. a\n- 9\\. b\n- 10\\. c"),
+        ("<ul><li>a</li> <ul><li>b</li></ul> <li>c</ul>", "- a\n  - b\n- c"),
+        ("<ol><li>a</li><ul><li>b</ul><li>c</ol>", "1. a\n   - b\n2. c"),
         ("<ol reversed><li>a<li>b</ol>", "- 2\\. a\n- 1\\. b"),
         ("<ol start=0><li>a</ol>", "- 0\\. a"),
     ]);
