@@ -18,7 +18,7 @@ use crate::decode::{html_text, xml_text};
 use crate::draft::Draft;
 use crate::locked;
 use crate::model::{Block, Inline};
-use crate::xhtml::{self, Chapter, Looks};
+use crate::xhtml::{self, Chapter, Looks, Notes};
 use crate::xml::{Element, MAX_XML, Xml};
 use package::{CONTAINER, Package};
 use toc::Toc;
@@ -60,7 +60,9 @@ fn convert(path: &Path, out: &mut Output<'_>) -> Result<(), ConvertError> {
     draft.keep_original();
     let toc = Toc::read(&container, &package);
     let mut blocks = Vec::new();
-    let mut book = Book { container: &container, toc, rest: MAX_TEXT, styles: Styles::default() };
+    let notes = notes(&container, &package.chapters);
+    let styles = Styles::default();
+    let mut book = Book { container: &container, toc, rest: MAX_TEXT, styles, notes };
     for chapter in &package.chapters {
         match book.chapter(chapter, &mut draft) {
             Ok(chapter) => blocks.extend(chapter),
@@ -77,6 +79,22 @@ struct Book<'a> {
     /// How many bytes of chapters can still be read.
     rest: usize,
     styles: Styles,
+    notes: Notes,
+}
+
+/// Returns the notes of all chapters: a place can be in a chapter before its note.
+fn notes(container: &Container, chapters: &[String]) -> Notes {
+    let (mut notes, mut rest) = (Notes::default(), MAX_TEXT);
+    for path in chapters {
+        // What cannot be read is reported when its text is read.
+        let bytes = container.read(path, rest.min(MAX_XML)).unwrap_or_default();
+        rest -= bytes.len();
+        let xml = Xml::parse(&xml_text(&bytes));
+        if xml.error.is_none() {
+            notes.add(path, &xml);
+        }
+    }
+    notes
 }
 
 /// The stylesheets of a book.
@@ -104,7 +122,7 @@ impl Book<'_> {
             title: self.toc.title(path),
             looks: &self.styles.looks,
         };
-        let blocks = xhtml::blocks(&xml, &chapter, draft);
+        let blocks = xhtml::blocks(&xml, &chapter, &mut self.notes, draft);
         draft.report_xml(&xml);
         Ok(blocks)
     }

@@ -13,6 +13,7 @@ use crate::model::{Block, Inline, List, plain_text};
 use crate::xml::{Element, Xml};
 pub(crate) use css::Looks;
 use inline::Inlines;
+pub(crate) use notes::Notes;
 
 /// Maximum number of columns that one cell covers.
 const MAX_SPAN: usize = 200;
@@ -31,10 +32,14 @@ pub(crate) struct Chapter<'a> {
 }
 
 /// Reads the blocks of a chapter. A chapter without headings has those of the table of contents.
-pub(crate) fn blocks(xml: &Xml, chapter: &Chapter<'_>, draft: &mut Draft) -> Vec<Block> {
+pub(crate) fn blocks(
+    xml: &Xml,
+    chapter: &Chapter<'_>,
+    notes: &mut Notes,
+    draft: &mut Draft,
+) -> Vec<Block> {
     let body = xml.root().child("body").unwrap_or(xml.root());
     let has_heading = body.descendants().any(|it| heading_level(it.name()).is_some());
-    let notes = notes::Notes::of(body);
     let mut reader = Reader {
         inlines: Inlines { chapter, draft, notes },
         headed: if has_heading { HashSet::new() } else { places(chapter) },
@@ -166,8 +171,8 @@ impl Reader<'_, '_> {
 
     /// Reads the blocks in an element. A note whose place was read is a note of the page.
     fn block_or_note(&mut self, element: Element<'_>, flow: &mut Flow) {
-        let number = self.inlines.notes.number_of(element);
-        match number {
+        let path = self.inlines.chapter.path;
+        match self.inlines.notes.take_number(path, element) {
             Some(number) => {
                 let mut inner = Flow::default();
                 self.fill(element, &mut inner);

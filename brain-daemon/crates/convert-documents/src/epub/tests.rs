@@ -216,3 +216,27 @@ fn the_number_of_a_note_in_another_chapter_joins_no_number() {
     let converted = book("", &[&first, &second], &[]);
     assert!(body(&converted).contains("Built in 1911\u{b3}."), "{}", body(&converted));
 }
+
+#[test]
+fn notes_of_another_chapter_are_notes_of_the_page() {
+    let chapter = |body: &str| {
+        format!(
+            "<html xmlns=\"http://www.w3.org/1999/xhtml\" \
+             xmlns:epub=\"http://www.idpf.org/2007/ops\"><body>{body}</body></html>"
+        )
+    };
+    let first = chapter(
+        "<h1>The weir</h1><p>Built in 1911<a href=\"c1.xhtml#n1\" epub:type=\"noteref\">1</a>.</p>",
+    );
+    let notes = chapter(
+        "<h1>Notes</h1><ol><li id=\"n1\" epub:type=\"endnote\"><p>By Ole. <a \
+         href=\"c0.xhtml#r1\" epub:type=\"backlink\">back</a></p></li>\
+         <li id=\"n2\" epub:type=\"endnote\"><p>Without a place.</p></li></ol>",
+    );
+    let last = chapter("<p>See<a href=\"c1.xhtml#n2\" epub:type=\"noteref\">2</a>.</p>");
+    let converted = book("", &[&first, &notes, &last], &[]);
+    let expected = "# The weir\n\nBuilt in 1911[^1].\n\n# Notes\n\n1. Without a place.\n\n";
+    let body = body(&converted);
+    assert!(body.starts_with(expected) && body.ends_with("\n\n[^1]: By Ole."), "{body}");
+    assert!(body.contains("\n\nSee\u{b2}.\n\n"), "{body}");
+}

@@ -14,7 +14,7 @@ use crate::xml::Element;
 pub(super) struct Inlines<'a, 'd> {
     pub(super) chapter: &'a Chapter<'a>,
     pub(super) draft: &'d mut Draft,
-    pub(super) notes: Notes,
+    pub(super) notes: &'d mut Notes,
 }
 
 impl Inlines<'_, '_> {
@@ -75,14 +75,15 @@ impl Inlines<'_, '_> {
             "sub" => style.position = Position::Lowered,
             "code" | "kbd" | "samp" | "tt" => style.code = true,
             "a" => {
+                let path = self.chapter.path;
                 let href = element.attribute("href").unwrap_or_default();
-                if let Some(number) = self.notes.reference(element, href, self.draft) {
+                if let Some(number) = self.notes.reference(element, (path, href), self.draft) {
                     return out.push(Inline::Note(number));
                 }
                 if self.notes.is_back_link(element) {
                     return;
                 }
-                // The number of a note in another chapter may not join the word before it.
+                // The number of a note that is no note of the page may not join the word before it.
                 if notes::is_reference(element) {
                     style.position = Position::Raised;
                 }
@@ -101,7 +102,7 @@ impl Inlines<'_, '_> {
     pub(super) fn is_hidden(&mut self, element: Element<'_>) -> bool {
         let style = element.attribute("style").unwrap_or_default();
         let is_hidden = brain_page::is_hidden_html(element.attribute("hidden"), style)
-            && self.notes.number_of(element).is_none();
+            && self.notes.number_of(self.chapter.path, element).is_none();
         if is_hidden {
             self.draft.hide(count_words(&element.text()));
         }

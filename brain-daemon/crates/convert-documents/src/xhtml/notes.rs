@@ -1,39 +1,53 @@
-//! The notes of a chapter, which their types name (EPUB 3, `epub:type` and `role`).
+//! The notes of a book, which their types name (EPUB 3, `epub:type` and `role`). They can be in
+//! another chapter than their places.
 
 use std::collections::HashMap;
 
+use crate::container::target;
 use crate::draft::Draft;
-use crate::xml::Element;
+use crate::xml::{Element, Xml};
 
-/// The notes of a chapter by their ids.
+/// The notes of a book.
 #[derive(Debug, Default)]
-pub(super) struct Notes {
-    /// The numbers of notes whose place was read; `None` for others.
-    by_id: HashMap<String, Option<usize>>,
+pub(crate) struct Notes {
+    /// By chapter and id: the numbers of notes whose place was read; `None` for others.
+    numbers: HashMap<(String, String), Option<usize>>,
 }
 
 impl Notes {
-    pub(super) fn of(body: Element<'_>) -> Self {
-        let notes = body.descendants().filter(|it| has_type(*it, &NOTES));
+    /// Adds the notes of the chapter at `path`.
+    pub(crate) fn add(&mut self, path: &str, chapter: &Xml) {
+        let notes = chapter.root().descendants().filter(|it| has_type(*it, &NOTES));
         let ids = notes.filter_map(|it| it.attribute("id"));
-        Self { by_id: ids.map(|id| (id.to_owned(), None)).collect() }
+        self.numbers.extend(ids.map(|id| ((path.to_owned(), id.to_owned()), None)));
     }
 
-    /// Returns the number of the note that a link refers to, or `None` if it is another link.
+    /// Returns the number of the note that a link in the chapter at `path` refers to, or `None` if
+    /// it is another link.
     pub(super) fn reference(
         &mut self,
         link: Element<'_>,
-        href: &str,
+        (path, href): (&str, &str),
         draft: &mut Draft,
     ) -> Option<usize> {
-        let id = href.split_once('#').filter(|_| is_reference(link))?.1;
-        let number = self.by_id.get_mut(id)?;
+        let number = self.numbers.get_mut(&target(path, href)).filter(|_| is_reference(link))?;
         Some(*number.get_or_insert_with(|| draft.add_note()))
     }
 
     /// Returns the number of a note whose place was read.
-    pub(super) fn number_of(&self, element: Element<'_>) -> Option<usize> {
-        self.by_id.get(element.attribute("id")?).copied().flatten()
+    pub(super) fn number_of(&self, path: &str, element: Element<'_>) -> Option<usize> {
+        self.numbers.get(&key(path, element)?).copied().flatten()
+    }
+
+    /// Returns the number of an element that is read now. A note that is read before its place is
+    /// text of its chapter.
+    pub(super) fn take_number(&mut self, path: &str, element: Element<'_>) -> Option<usize> {
+        let key = key(path, element)?;
+        let number = self.numbers.get(&key).copied().flatten();
+        if number.is_none() {
+            self.numbers.remove(&key);
+        }
+        number
     }
 
     /// Returns whether a link only leads from a note back to its place.
@@ -41,6 +55,10 @@ impl Notes {
         has_type(link, &["backlink", "doc-backlink"])
             || link.attribute("class") == Some("footnote-back")
     }
+}
+
+fn key(path: &str, element: Element<'_>) -> Option<(String, String)> {
+    Some((path.to_owned(), element.attribute("id")?.to_owned()))
 }
 
 /// Returns whether a link is the mark of a note.
