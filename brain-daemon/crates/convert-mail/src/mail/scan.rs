@@ -218,8 +218,8 @@ fn form(line: &[u8]) -> Option<Form> {
 }
 
 /// Returns the date in a line that begins a message: `From a@x Tue Mar  3 10:00:00 2026`. It is in
-/// UTC (RFC 4155), if it has no zone before the year, as in Gmail's `10:00:00 +0000 2026`. That of a
-/// patch is always the same, and means nothing.
+/// UTC (RFC 4155), if it has no zone before the year, as Gmail's `10:00:00 +0000 2026` has. That of
+/// a patch is always the same, and means nothing.
 fn delivered(line: &[u8]) -> Option<Timestamp> {
     if form(line) != Some(Form::Dated) {
         return None;

@@ -7,8 +7,8 @@ pub(super) fn first_heading(text: &str) -> Option<String> {
     heading(lines.next()?).map(|(_, text)| brain_page::single_line(text))
 }
 
-/// Returns whether a page has a heading of the first level: `====== Title ======`. Pages of Zim have
-/// the same, below a header.
+/// Returns whether a page has a heading of the first level: `====== Title ======`. Pages of Zim
+/// have the same, below a header.
 pub(super) fn has_title(text: &str) -> bool {
     let is_title = |line| heading(line).is_some_and(|(level, _)| level == 1);
     !text.starts_with("Content-Type:") && text.lines().any(is_title)

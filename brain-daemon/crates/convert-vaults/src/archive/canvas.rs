@@ -58,6 +58,23 @@ struct Edge {
     to: String,
     #[serde(default)]
     label: String,
+    /// `arrow` or `none`, which is the default.
+    #[serde(rename = "fromEnd", default)]
+    from_end: String,
+    /// `arrow`, which is the default, or `none`.
+    #[serde(rename = "toEnd", default)]
+    to_end: String,
+}
+
+impl Edge {
+    fn sign(&self) -> char {
+        match (self.from_end == "arrow", self.to_end != "none") {
+            (false, true) => '→',
+            (true, false) => '←',
+            (true, true) => '↔',
+            (false, false) => '—',
+        }
+    }
 }
 
 /// Returns whether a text is a canvas.
@@ -96,7 +113,8 @@ pub(super) fn markdown(text: &str, file: &mut dyn FnMut(&str) -> String) -> Resu
         let end = |id: &str| labels.get(id).map_or("?", String::as_str);
         let label = brain_page::single_line(&edge.label);
         let label = if label.is_empty() { String::new() } else { format!(": {label}") };
-        out.push_str(&format!("- {} → {}{label}\n", end(&edge.from), end(&edge.to)));
+        let (from, to) = (end(&edge.from), end(&edge.to));
+        out.push_str(&format!("- {from} {} {to}{label}\n", edge.sign()));
     }
     Ok(out)
 }

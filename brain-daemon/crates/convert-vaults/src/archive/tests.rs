@@ -137,3 +137,22 @@ fn hard_input_gives_pages_or_reasons() {
     assert!(converted.page("a 2").contains("~~~~~~~~yaml\nx: [\n~~~~~~~~\n\ntext\n"));
     assert_eq!(converted.lost().len(), 3, "{:?}", converted.lost());
 }
+
+#[test]
+fn a_connection_has_the_ends_of_the_canvas() {
+    for (ends, sign) in [
+        ("", '→'),
+        (",\"toEnd\":\"none\"", '—'),
+        (",\"fromEnd\":\"arrow\"", '↔'),
+        (",\"fromEnd\":\"arrow\",\"toEnd\":\"none\"", '←'),
+    ] {
+        let canvas = format!(
+            "{{\"nodes\":[{{\"id\":\"1\",\"type\":\"text\",\"text\":\"A\"}},{{\"id\":\"2\",\
+             \"type\":\"text\",\"text\":\"B\"}}],\"edges\":[{{\"id\":\"e\",\"fromNode\":\"1\",\
+             \"toNode\":\"2\"{ends}}}]}}"
+        );
+        let converted = converted(&[("a.md", "x"), ("p.canvas", canvas.as_str())]);
+        let page = converted.page("p");
+        assert!(page.ends_with(&format!("- A {sign} B\n")), "{page}");
+    }
+}
