@@ -136,3 +136,23 @@ fn im04_raised_numbers_do_not_join_the_number_before() {
     let converted = converted("page.html", html.as_bytes());
     assert!(converted.page("page").ends_with("\n\nabout 10\u{2076} grains, 5\u{b2} H\u{2082}O\n"));
 }
+
+#[test]
+fn spanned_cells_of_a_web_page_repeat_their_value() {
+    let html = "<html><body><table><tr><th>A<th>B<tr><td rowspan=2>Oak<td>225<tr><td>300\
+                <tr><td colspan=2>none</table></body></html>";
+    let converted = converted("page.html", html.as_bytes());
+    let table = "| A | B |\n| --- | --- |\n| Oak | 225 |\n| Oak | 300 |\n| none | none |";
+    assert!(converted.page("page").contains(table), "{}", converted.page("page"));
+}
+
+#[test]
+fn text_that_a_style_sheet_or_aria_hides_stays() {
+    let html = "<html><head><style>.x{display:none}</style></head><body><p>The weir.</p>\
+                <p class=x>By class.</p><p aria-hidden=true>By aria.</p>\
+                <p style='display:none'>At the element.</p></body></html>";
+    let converted = converted("page.html", html.as_bytes());
+    let page = converted.page("page");
+    assert!(page.contains("By class.") && page.contains("By aria."), "{page}");
+    assert!(!page.contains("At the element."), "{page}");
+}
