@@ -1,5 +1,5 @@
-//! The notes of a book, which their types name (EPUB 3, `epub:type` and `role`). They can be in
-//! another chapter than their places.
+//! The notes of a book, which their types name (EPUB 3, `epub:type` and `role`), or pandoc's classes
+//! (EPUB 2). They can be in another chapter than their places.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,10 @@ pub(crate) struct Notes {
 impl Notes {
     /// Adds the notes of the chapter at `path`.
     pub(crate) fn add(&mut self, path: &str, chapter: &Xml) {
-        let notes = chapter.root().descendants().filter(|it| has_type(*it, &NOTES));
+        let all = || chapter.root().descendants();
+        let lists = all().filter(|it| has_class(*it, "footnotes"));
+        let items = lists.flat_map(Element::descendants).filter(|it| it.name() == "li");
+        let notes = all().filter(|it| has_type(*it, &NOTES)).chain(items);
         let ids = notes.filter_map(|it| it.attribute("id"));
         self.numbers.extend(ids.map(|id| ((path.to_owned(), id.to_owned()), None)));
     }
@@ -52,8 +55,7 @@ impl Notes {
 
     /// Returns whether a link only leads from a note back to its place.
     pub(super) fn is_back_link(&self, link: Element<'_>) -> bool {
-        has_type(link, &["backlink", "doc-backlink"])
-            || link.attribute("class") == Some("footnote-back")
+        has_type(link, &["backlink", "doc-backlink"]) || has_class(link, "footnote-back")
     }
 }
 
@@ -63,7 +65,11 @@ fn key(path: &str, element: Element<'_>) -> Option<(String, String)> {
 
 /// Returns whether a link is the mark of a note.
 pub(super) fn is_reference(link: Element<'_>) -> bool {
-    has_type(link, &["noteref", "doc-noteref"])
+    has_type(link, &["noteref", "doc-noteref"]) || has_class(link, "footnote-ref")
+}
+
+fn has_class(element: Element<'_>, class: &str) -> bool {
+    element.attribute("class").is_some_and(|it| it.split_whitespace().any(|it| it == class))
 }
 
 const NOTES: [&str; 7] =
