@@ -7,6 +7,7 @@ mod address;
 mod date;
 mod embedded;
 mod file_name;
+mod folder;
 mod header;
 mod html;
 mod page;

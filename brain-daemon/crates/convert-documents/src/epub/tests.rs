@@ -243,9 +243,10 @@ fn notes_of_another_chapter_are_notes_of_the_page() {
 
 #[test]
 fn notes_of_pandoc_in_epub_2_are_notes_of_the_page() {
-    let chapter = "<html><body><p>Text<a href=\"#fn1\" class=\"footnote-ref\" id=\"fnref1\">1</a> \
-        here.</p><div class=\"footnotes footnotes-end-of-document\"><hr /><ol><li id=\"fn1\"><p>The \
-        note.<a href=\"#fnref1\" class=\"footnote-back\">back</a></p></li></ol></div></body></html>";
+    let chapter = "<html><body><p>Text<a href=\"#fn1\" class=\"footnote-ref\" \
+        id=\"fnref1\">1</a> here.</p><div class=\"footnotes footnotes-end-of-document\"><hr />\
+        <ol><li id=\"fn1\"><p>The note.<a href=\"#fnref1\" class=\"footnote-back\">back</a></p>\
+        </li></ol></div></body></html>";
     let converted = book("", &[chapter], &[]);
     assert_eq!(body(&converted), "Text[^1] here.\n\n---\n\n[^1]: The note.");
 }

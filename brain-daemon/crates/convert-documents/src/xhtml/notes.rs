@@ -1,5 +1,5 @@
-//! The notes of a book, which their types name (EPUB 3, `epub:type` and `role`), or pandoc's classes
-//! (EPUB 2). They can be in another chapter than their places.
+//! The notes of a book, which their types name (EPUB 3, `epub:type` and `role`), or the classes of
+//! pandoc (EPUB 2). They can be in another chapter than their places.
 
 use std::collections::HashMap;
 

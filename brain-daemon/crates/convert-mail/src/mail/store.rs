@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use brain_convert_base::{ConvertError, Entry, Output, Tree};
 
+use super::folder::{folder_of, folder_of_mbox};
 use super::header::Header;
 use super::scan::{Found, is_mbox, scan};
 
@@ -73,7 +74,9 @@ impl Kind {
         let head = tree.head(entry, MAX_HEAD)?;
         let kind = Self::of(&head);
         let name = entry.name().to_lowercase();
+        // In `tmp` of a Maildir are messages that did not arrive whole.
         let is_side = entry.size == 0
+            || entry.folder().rsplit('/').next() == Some("tmp")
             || SIDE_ENDINGS.iter().any(|end| name.ends_with(end))
             || SIDE_NAMES.iter().any(|start| name.starts_with(start));
         let is_named = [".eml", ".emlx"].iter().any(|end| name.ends_with(end));
@@ -171,7 +174,8 @@ impl Store {
                 }
                 Ok(kind) => {
                     let is_mbox = kind == Kind::Mbox;
-                    let folder = if is_mbox { folder_of_mbox(&name) } else { folder_of(entry) };
+                    let folder =
+                        if is_mbox { folder_of_mbox(&name) } else { folder_of(entry.folder()) };
                     let place = match tree.is_archive() {
                         true => Place::Entry(entry.clone()),
                         false => Place::File(path.join(&name)),
@@ -350,28 +354,6 @@ fn digest(body: &[u8]) -> u64 {
     digest.finish()
 }
 
-/// Returns the folder of the pages of an mbox: its path without extensions, `Inbox.sbd/Work.mbox`
-/// is `Inbox/Work`. Apple Mail names the directory, and the file in it is `mbox`.
-fn folder_of_mbox(path: &str) -> String {
-    let path = path.strip_suffix("/mbox").unwrap_or(path);
-    let names = path.split('/').map(|name| {
-        let stem = [".mbox", ".sbd", ".mbx"].iter().find_map(|end| name.strip_suffix(end));
-        stem.unwrap_or(name)
-    });
-    names.collect::<Vec<_>>().join("/")
-}
-
-/// Returns the folder of the page of a message. In a Maildir, `.Work/cur` is the folder `Work`.
-fn folder_of(entry: &Entry) -> String {
-    let folder = entry.folder();
-    let is_maildir = |name: &str| matches!(name, "cur" | "new");
-    match folder.rsplit_once('/') {
-        Some((parent, name)) if is_maildir(name) => parent.trim_start_matches('.').to_owned(),
-        None if is_maildir(folder) => String::new(),
-        _ => folder.to_owned(),
-    }
-}
-
 /// Removes one `>` from body lines `>From `, which a program added.
 fn unescaped(bytes: Vec<u8>) -> Vec<u8> {
     let is_escaped = |line: &[u8]| {
@@ -392,13 +374,6 @@ fn unescaped(bytes: Vec<u8>) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn folders_are_those_of_the_program() {
-        assert_eq!(folder_of_mbox("Inbox.sbd/Work"), "Inbox/Work");
-        assert_eq!(folder_of_mbox("All mail.mbox"), "All mail");
-        assert_eq!(folder_of_mbox("Old.mbox/mbox"), "Old");
-    }
 
     #[test]
     fn from_lines_lose_one_mark() {
