@@ -194,7 +194,7 @@ fn links_of_all_forms_are_rewritten_and_code_is_not() {
     let cases = [
         (format!("[a](:/{note})"), "[[B b|a]]"),
         (format!("[a](<:/{note}> \"t\")"), "[[B b|a]] (t)"),
-        (format!("[a [b] c](:/{note}#x-y)"), "[[B b#x-y|a  b  c]]"),
+        (format!("[a [b] c](:/{note}#x-y)"), "[[B b#x-y|a b c]]"),
         (format!("[a](joplin://x-callback-url/openNote?id={note})"), "[[B b|a]]"),
         (format!("[a]\n[a](:/{note})"), "[a]\n[[B b|a]]"),
         (format!("- [ ] [a](:/{note})"), "- [ ] [[B b|a]]"),
