@@ -215,7 +215,7 @@ fn now() -> Zoned {
 pub(crate) fn zone() -> TimeZone {
     static ZONE: LazyLock<TimeZone> = LazyLock::new(|| match env::var_os("TZ") {
         _ if cfg!(test) => TimeZone::UTC,
-        // For the name, jiff reads the whole directory of zones, which takes a tenth of a command.
+        // For the name, jiff reads the whole directory of zones, which takes a fifth of a search.
         None => local_zone().unwrap_or_else(TimeZone::system),
         Some(_) => TimeZone::system(),
     });

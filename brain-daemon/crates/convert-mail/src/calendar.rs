@@ -128,8 +128,8 @@ fn write(
     Ok(())
 }
 
-/// Returns the entries of a calendar as text, for the mail that has it. One with files of its own is
-/// left out.
+/// Returns the entries of a calendar as text, for the mail that has it. An entry with files of its
+/// own is left out.
 pub(crate) fn text(calendar: &[u8]) -> String {
     let mut reader = calendar;
     let mut components = Components::new(&mut reader);

@@ -46,7 +46,8 @@ fn recognise(sample: &Sample) -> bool {
     let is_below = |path: &str, name: &str| {
         path.strip_prefix(data).and_then(|path| path.strip_prefix(name)).is_some()
     };
-    let has_pages = paths().any(|path| is_below(path, "pages/") && path.ends_with(".txt"));
+    let is_page = |path: &str| is_below(path, "pages/") && path.ends_with(".txt");
+    let has_pages = paths().any(is_page);
     // Other programs have folders of these names, too.
     let has_changes = paths().any(|path| is_below(path, "meta/") && path.ends_with(".changes"));
     let has_old = paths().any(|path| is_below(path, "attic/") && path.ends_with(".txt.gz"));
@@ -54,11 +55,8 @@ fn recognise(sample: &Sample) -> bool {
     let has_index = paths().any(|path| is_below(path, "media_meta/"));
     // A copy of the pages alone has none of these, but headings.
     let has_heading = || {
-        let mut some = tree
-            .entries()
-            .iter()
-            .filter(|entry| is_below(&entry.path, "pages/") && entry.path.ends_with(".txt"));
-        some.by_ref().take(MAX_HEADS).any(|entry| {
+        let mut some = tree.entries().iter().filter(|entry| is_page(&entry.path)).take(MAX_HEADS);
+        some.any(|entry| {
             let head = tree.head(entry, HEAD).unwrap_or_default();
             heading::has_title(&String::from_utf8_lossy(&head))
         })

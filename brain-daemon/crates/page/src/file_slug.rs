@@ -71,7 +71,8 @@ impl NewSlugs {
         new
     }
 
-    /// Returns the slug of the next path. `is_taken` returns whether another file has a slug already.
+    /// Returns the slug of the next path. `is_taken` returns whether another file has a slug
+    /// already.
     ///
     /// # Errors
     /// [`NameError`] if the path is too long.

@@ -201,14 +201,16 @@ fn boxes_show_whether_they_are_ticked() {
     assert!(body(&converted).ends_with("- ☐ rope\n- ☑ oil"), "{}", body(&converted));
 }
 
+/// Returns a chapter in which elements can have types.
+fn chapter(body: &str) -> String {
+    format!(
+        "<html xmlns=\"http://www.w3.org/1999/xhtml\" \
+         xmlns:epub=\"http://www.idpf.org/2007/ops\"><body>{body}</body></html>"
+    )
+}
+
 #[test]
 fn the_number_of_a_note_in_another_chapter_joins_no_number() {
-    let chapter = |body: &str| {
-        format!(
-            "<html xmlns=\"http://www.w3.org/1999/xhtml\" \
-             xmlns:epub=\"http://www.idpf.org/2007/ops\"><body>{body}</body></html>"
-        )
-    };
     let first = chapter(
         "<h1>The weir</h1><p>Built in 1911<a href=\"c1.xhtml#n3\" epub:type=\"noteref\">3</a>.</p>",
     );
@@ -219,12 +221,6 @@ fn the_number_of_a_note_in_another_chapter_joins_no_number() {
 
 #[test]
 fn notes_of_another_chapter_are_notes_of_the_page() {
-    let chapter = |body: &str| {
-        format!(
-            "<html xmlns=\"http://www.w3.org/1999/xhtml\" \
-             xmlns:epub=\"http://www.idpf.org/2007/ops\"><body>{body}</body></html>"
-        )
-    };
     let first = chapter(
         "<h1>The weir</h1><p>Built in 1911<a href=\"c1.xhtml#n1\" epub:type=\"noteref\">1</a>.</p>",
     );

@@ -1,10 +1,7 @@
 //! Dates of messages (RFC 5322, 3.3 and 4.3), and of what programs wrote in their place.
 
-use jiff::fmt::rfc2822::DateTimeParser;
+use jiff::fmt::rfc2822;
 use jiff::{Timestamp, Zoned};
-
-/// Dates whose day of the week is wrong are read, too.
-static DATES: DateTimeParser = DateTimeParser::new().relaxed_weekday(true);
 
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -60,7 +57,7 @@ pub(super) fn date(text: &str) -> Option<Zoned> {
     if let Ok(time) = text.parse::<Timestamp>() {
         return Some(time.to_zoned(jiff::tz::TimeZone::UTC));
     }
-    DATES.parse_zoned(&Parts::of(text)?.text()?).ok()
+    rfc2822::parse(&Parts::of(text)?.text()?).ok()
 }
 
 /// The parts of a date, in any order.
@@ -112,7 +109,7 @@ impl<'a> Parts<'a> {
         } else if self.offset.is_none() && self.has_any() {
             return None;
         }
-        // The first word is the day of the week, in any language.
+        // Any other first word is the day of the week, in any language.
         Some(())
     }
 
@@ -120,7 +117,7 @@ impl<'a> Parts<'a> {
         self.day.is_some() || self.month.is_some() || self.time.is_some() || self.year.is_some()
     }
 
-    /// Returns the date as RFC 5322 has it.
+    /// Returns the date as RFC 5322 has it, without the day of the week, which can be wrong.
     fn text(self) -> Option<String> {
         let Self { day, month, year, time, offset } = self;
         let time = time?;

@@ -43,7 +43,7 @@ impl FileToRead {
     /// Returns the slug of the page.
     ///
     /// # Errors
-    /// None for a file of [`FileToRead::new`].
+    /// None: [`FileToRead::new`] leaves a slug out only if the path has it.
     pub fn slug(&self) -> Result<Slug, NameError> {
         self.slug.as_deref().map_or_else(|| plain_slug(&self.path), |slug| Ok(slug.clone()))
     }

@@ -48,9 +48,9 @@ pub(super) fn has_pages(
     Ok(false)
 }
 
-/// Returns what gives the survey's files without a page their slugs, in their order; `None` for a
-/// file that is gone meanwhile. All files of the source without a page take part, because several of
-/// them may need the same slug.
+/// Returns a function that gives the survey's files without a page their slugs, in their order;
+/// `None` for a file that is gone meanwhile. All files of the source without a page take part,
+/// because several of them may need the same slug.
 pub(super) fn slugs_of_new_files<'t>(
     reader: &Reader,
     source: &SourceId,
